@@ -1,0 +1,4 @@
+/// stub
+pub struct Store;
+/// stub
+pub struct StoreError;

@@ -1,0 +1,107 @@
+//! What one family file says.
+
+use serde::Serialize;
+
+use crate::model::{Domain, Edit, FamilyId, Role};
+
+/// Where a family's text came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Provenance {
+    /// Embedded in the program.
+    BuiltIn,
+    /// A site's or user's folder; the path of the file.
+    Overlay(String),
+}
+
+/// One failure family.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Family {
+    /// The id; equals the file's stem.
+    pub id: FamilyId,
+    /// A title of a few words.
+    pub title: String,
+    /// Whose it is.
+    pub domain: Domain,
+    /// Base state words in which the family may be the cause; empty for any.
+    pub states: Vec<String>,
+    /// How it is recognised.
+    pub signals: Vec<Signal>,
+    /// Lines that must not make this family win.
+    pub counter: Vec<String>,
+    /// Confusable neighbours that outrank it when both hold.
+    pub yields_to: Vec<FamilyId>,
+    /// Facts to check beyond the signals, from the closed list of `kb check --help`.
+    pub checks: Vec<String>,
+    /// Changes to the batch script that fix it.
+    pub edits: Vec<Edit>,
+    /// Where the messages are documented or were reported.
+    pub sources: Vec<String>,
+    /// The body: `Symptoms`, `Causes`, `Fixes`, `Verify`, in the file's order.
+    pub sections: Vec<Section>,
+    /// Where the file is.
+    pub provenance: Provenance,
+}
+
+/// A section of a family's body.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Section {
+    /// The heading.
+    pub heading: String,
+    /// The markdown below it, blank lines trimmed at both ends.
+    pub markdown: String,
+    /// The line of the heading in the file, from 1.
+    pub line: usize,
+}
+
+/// Where a signal is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SignalSource {
+    /// The job's logs.
+    Log,
+    /// The reason the scheduler gives for waiting.
+    Reason,
+    /// What a submission command printed.
+    Submit,
+    /// The scheduler's record: no text.
+    Record,
+}
+
+/// One way to recognise a family.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Signal {
+    /// Unique within the family.
+    pub id: String,
+    /// Where it is looked for.
+    pub from: SignalSource,
+    /// What it is evidence of.
+    pub role: Role,
+    /// The literal that every matching line contains; absent only for [`SignalSource::Record`].
+    pub literal: Option<String>,
+    /// A pattern that narrows the literal and captures values; runs on the line or block only.
+    pub regex: Option<String>,
+    /// How much it counts, above 0 and at most 1.
+    pub weight: f64,
+    /// A true line that must make this family win; absent for record signals.
+    pub example: Option<String>,
+    /// The record pattern of a [`SignalSource::Record`] signal.
+    pub when: Option<RecordPattern>,
+}
+
+/// A pattern over the scheduler's record; every field given must hold.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct RecordPattern {
+    /// The base state word of the job.
+    pub state: Option<String>,
+    /// The exit as `code:signal`; `*` stands for any number. Folded codes match both readings.
+    pub exit: Option<String>,
+    /// The derived exit, likewise.
+    pub derived_exit: Option<String>,
+    /// The base state word of some step other than `extern`.
+    pub step_state: Option<String>,
+    /// A prefix of the reason.
+    pub reason: Option<String>,
+    /// Whether the run ever started.
+    pub started: Option<bool>,
+}

@@ -1,0 +1,58 @@
+//! jobwise answers why a batch job died or will not start, and what exactly to change.
+//!
+//! The library makes no semver promise: it is the binary, opened up for tests. This page is the
+//! map of the house; a test compares the table with the imports that the code really has.
+//!
+//! # Layers
+//!
+//! A module may import any **earlier** group and its own folder, nothing else.
+//!
+//! | group | modules | what it is |
+//! |---|---|---|
+//! | 0 | `model`, `text` | plain data; bytes and words |
+//! | 1 | `host` | the only door to processes, files, clock, environment |
+//! | 2 | `config`, `script` | settings with their origin; the batch-script parser |
+//! | 3 | `sched`, `logs`, `knowledge` | facts: the scheduler's, the logs', what is known |
+//! | 4 | `classify`, `retrieve`, `patch` | judgements: data in, data out |
+//! | 5 | `answer` | one file = one question -> one report value |
+//! | 6 | `render` | a report -> text or JSON |
+//! | 7 | `cli` | arguments, dispatch, exit codes |
+//!
+//! # One job id, from `cli` to `render`
+//!
+//! `cli` reads the arguments, chooses a [`host::Runner`] and calls [`answer::diagnose`]. That asks
+//! `sched` for the record, `script` for the directives of the batch script, `logs` for the
+//! streams and one scan of them, `classify` for the verdict, `retrieve` for the section of the
+//! knowledge base that says what to do, `patch` for the change to the script; and returns a
+//! report value that `render` turns into text or JSON.
+//!
+//! # Seams
+//!
+//! * **Outside** is a [`host::Runner`]: the machine, a recording being made, or a replay.
+//! * **A scheduler** is a [`sched::Backend`]: a struct of optional capabilities, so that "has no
+//!   dry run" is a type and not an error at run time.
+//! * **A failure family** is one markdown file in `knowledge/`: front matter is the rule, the body
+//!   is the fix.
+//! * **A number** that a site may not gather is a [`model::Known`]: it never prints as zero.
+
+pub mod model;
+pub mod text;
+
+pub mod host;
+
+pub mod config;
+pub mod script;
+
+pub mod knowledge;
+pub mod logs;
+pub mod sched;
+
+pub mod classify;
+pub mod patch;
+pub mod retrieve;
+
+pub mod answer;
+
+pub mod render;
+
+pub mod cli;

@@ -1,0 +1,8 @@
+//! A job's logs: where they are, and one bounded pass over each.
+//!
+//! Knows nothing of failure families: it is handed literals and hands back the lines that hold
+//! them, with the structure (tracebacks, ranks, tail) that judging them needs.
+
+mod scan;
+
+pub use scan::{Block, BlockKind, Frame, Hit, Limits, Line, Scan, Scanner};

@@ -1,0 +1,153 @@
+//! Job and step ids as users type them and schedulers print them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+/// Why a text is no job id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not a job id")]
+pub struct IdError {
+    /// What was given.
+    pub text: String,
+}
+
+/// Which part of a job an id names.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// One task of an array: `123_4`.
+    Task(u64),
+    /// Tasks of an array that are still one record: `123_[1-9%2]`; the text between the brackets.
+    Tasks(String),
+    /// One component of a heterogeneous job: `123+1`.
+    Component(u32),
+}
+
+/// A job id: number, part, step and cluster, as in `123_4`, `123+1`, `123.batch`, `123;west`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct JobId {
+    /// The number that all parts share.
+    pub number: u64,
+    /// The part named.
+    pub part: Part,
+    /// The cluster, when the id names one.
+    pub cluster: Option<String>,
+}
+
+impl JobId {
+    /// A whole job.
+    pub fn whole(number: u64) -> Self {
+        Self { number, part: Part::Whole, cluster: None }
+    }
+
+    /// Reads an id that may name a step, and returns the two apart.
+    pub fn parse_with_step(text: &str) -> Result<(Self, Option<StepId>), IdError> {
+        let error = || IdError { text: text.to_owned() };
+        let (id, cluster) = match text.trim().split_once(';') {
+            Some((id, cluster)) if !cluster.is_empty() => (id, Some(cluster.to_owned())),
+            Some(_) => return Err(error()),
+            None => (text.trim(), None),
+        };
+        let (id, step) = match id.split_once('.') {
+            Some((id, step)) if !step.is_empty() => (id, Some(StepId(step.to_owned()))),
+            Some(_) => return Err(error()),
+            None => (id, None),
+        };
+        let (number, part) = if let Some((number, task)) = id.split_once('_') {
+            let part = if let Some(rest) = task.strip_prefix('[') {
+                Part::Tasks(rest.strip_suffix(']').unwrap_or(rest).to_owned())
+            } else {
+                Part::Task(digits(task).ok_or_else(error)?)
+            };
+            (number, part)
+        } else if let Some((number, component)) = id.split_once('+') {
+            let component = digits(component).and_then(|n| u32::try_from(n).ok());
+            (number, Part::Component(component.ok_or_else(error)?))
+        } else {
+            (id, Part::Whole)
+        };
+        let number = digits(number).ok_or_else(error)?;
+        Ok((Self { number, part, cluster }, step))
+    }
+}
+
+fn digits(text: &str) -> Option<u64> {
+    let all = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if all { text.parse().ok() } else { None }
+}
+
+impl FromStr for JobId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        Self::parse_with_step(text).map(|(id, _)| id)
+    }
+}
+
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = self.number.to_string();
+        match &self.part {
+            Part::Whole => {}
+            Part::Task(task) => text.push_str(&format!("_{task}")),
+            Part::Tasks(tasks) => text.push_str(&format!("_[{tasks}]")),
+            Part::Component(component) => text.push_str(&format!("+{component}")),
+        }
+        if let Some(cluster) = &self.cluster {
+            text.push_str(&format!(";{cluster}"));
+        }
+        f.pad(&text)
+    }
+}
+
+impl Serialize for JobId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A step of a job: `batch`, `extern`, `interactive`, or a number.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct StepId(pub String);
+
+impl StepId {
+    /// The step that runs the batch script.
+    pub fn is_batch(&self) -> bool {
+        self.0 == "batch"
+    }
+
+    /// The step that holds the job's environment on each node; it runs none of the user's work.
+    pub fn is_extern(&self) -> bool {
+        self.0 == "extern"
+    }
+}
+
+impl fmt::Display for StepId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_print_as_they_were_typed() {
+        for text in ["123", "123_4", "123_[1-9%2]", "123+1", "123;west", "123_4;west"] {
+            assert_eq!(text.parse::<JobId>().map(|id| id.to_string()).as_deref(), Ok(text));
+        }
+        let (id, step) = JobId::parse_with_step("123_4.batch").expect("a step id");
+        assert_eq!((id.to_string().as_str(), step), ("123_4", Some(StepId("batch".into()))));
+    }
+
+    #[test]
+    fn what_is_no_id_is_refused() {
+        for text in ["", "abc", "-1", "12a", "123.", "123;", "123_", "123_x", "+1", "99999999999999999999999"] {
+            assert!(text.parse::<JobId>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! One run of a job, with its steps, as the scheduler recorded it.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::{Bytes, Exit, JobId, Known, Span, State, StepId, Tres};
+
+/// What an amount of memory is counted per.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MemoryScope {
+    /// The whole job.
+    Job,
+    /// Each node.
+    Node,
+    /// Each allocated CPU.
+    Cpu,
+}
+
+/// A memory request with its scope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Memory {
+    /// The amount.
+    pub bytes: Bytes,
+    /// What it is counted per.
+    pub scope: MemoryScope,
+}
+
+/// Where the record came from, and so how far it reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// The accounting database.
+    Accounting,
+    /// The controller, which forgets a job minutes after its end and knows no steps.
+    Controller,
+    /// The command line: logs without accounting.
+    Given,
+}
+
+/// One run (incarnation) of one job.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Job {
+    /// The id as users write it.
+    pub id: JobId,
+    /// The scheduler's own id of this array task or component, where it differs.
+    pub raw_id: Known<u64>,
+    /// The name.
+    pub name: String,
+    /// The owner's login name.
+    pub user: Option<String>,
+    /// The owner's numeric id.
+    pub uid: Known<u64>,
+    /// The account charged.
+    pub account: Option<String>,
+    /// The cluster.
+    pub cluster: Option<String>,
+    /// The partition, or the comma list asked for while pending.
+    pub partition: Option<String>,
+    /// The quality of service.
+    pub qos: Option<String>,
+    /// The state.
+    pub state: State,
+    /// How the batch script exited.
+    pub exit: Known<Exit>,
+    /// The highest exit of the job's steps.
+    pub derived_exit: Known<Exit>,
+    /// Why it waits, or waited; `None` when the scheduler gave none.
+    pub reason: Option<String>,
+    /// Submission.
+    pub submitted: Known<Timestamp>,
+    /// When it could first have started.
+    pub eligible: Known<Timestamp>,
+    /// Start of this run; not gathered when it never started.
+    pub started: Known<Timestamp>,
+    /// End of this run.
+    pub ended: Known<Timestamp>,
+    /// Wall time.
+    pub elapsed: Known<Span>,
+    /// The time limit.
+    pub limit: Known<Span>,
+    /// CPU time used by all steps.
+    pub cpu_time: Known<Span>,
+    /// The memory request.
+    pub requested_memory: Known<Memory>,
+    /// Nodes allocated.
+    pub nodes: Known<u64>,
+    /// CPUs allocated.
+    pub cpus: Known<u64>,
+    /// What was asked for.
+    pub requested: Tres,
+    /// What was allocated.
+    pub allocated: Tres,
+    /// The nodes, in the scheduler's own compressed form.
+    pub node_list: Option<String>,
+    /// The node whose failure ended the run.
+    pub failed_node: Option<String>,
+    /// Features asked for.
+    pub constraints: Option<String>,
+    /// How often it was requeued.
+    pub restarts: Known<u64>,
+    /// The submission command.
+    pub submit_line: Option<String>,
+    /// The working directory.
+    pub work_dir: Option<String>,
+    /// Standard output as recorded, `%` patterns not expanded.
+    pub stdout: Option<String>,
+    /// Standard error as recorded, `%` patterns not expanded.
+    pub stderr: Option<String>,
+    /// The batch script's path, where the controller still knows it.
+    pub command: Option<String>,
+    /// The owner's comment.
+    pub comment: Option<String>,
+    /// What this job waits for.
+    pub dependency: Option<String>,
+    /// The steps, in the order recorded.
+    pub steps: Vec<Step>,
+    /// Earlier runs of the same job, oldest first.
+    pub earlier: Vec<Job>,
+    /// Where the record came from.
+    pub source: Source,
+}
+
+impl Job {
+    /// A record that says nothing yet but its id, state and source.
+    pub fn bare(id: JobId, state: State, source: Source) -> Self {
+        Self {
+            id,
+            raw_id: Known::NotGathered,
+            name: String::new(),
+            user: None,
+            uid: Known::NotGathered,
+            account: None,
+            cluster: None,
+            partition: None,
+            qos: None,
+            state,
+            exit: Known::NotGathered,
+            derived_exit: Known::NotGathered,
+            reason: None,
+            submitted: Known::NotGathered,
+            eligible: Known::NotGathered,
+            started: Known::NotGathered,
+            ended: Known::NotGathered,
+            elapsed: Known::NotGathered,
+            limit: Known::NotGathered,
+            cpu_time: Known::NotGathered,
+            requested_memory: Known::NotGathered,
+            nodes: Known::NotGathered,
+            cpus: Known::NotGathered,
+            requested: Tres::default(),
+            allocated: Tres::default(),
+            node_list: None,
+            failed_node: None,
+            constraints: None,
+            restarts: Known::NotGathered,
+            submit_line: None,
+            work_dir: None,
+            stdout: None,
+            stderr: None,
+            command: None,
+            comment: None,
+            dependency: None,
+            steps: Vec::new(),
+            earlier: Vec::new(),
+            source,
+        }
+    }
+
+    /// Whether the run ever held nodes: a refused or never started job did not.
+    pub fn has_started(&self) -> bool {
+        self.started.is_value() && self.elapsed.get() != Some(Span::default())
+            || self.steps.iter().any(|step| step.elapsed.is_value())
+    }
+
+    /// GPUs allocated, or asked for where nothing is allocated yet.
+    pub fn gpus(&self) -> Option<u64> {
+        if self.allocated.is_empty() { self.requested.gpus() } else { self.allocated.gpus() }
+    }
+
+    /// The most that one task of one step used, with that step. Zero counts as not measured:
+    /// the sampler had not run yet.
+    pub fn peak_memory(&self) -> Option<(Bytes, &Step)> {
+        self.steps
+            .iter()
+            .filter(|step| !step.id.is_extern())
+            .filter_map(|step| Some((step.max_rss.get().filter(|rss| rss.0 > 0)?, step)))
+            .max_by_key(|(rss, _)| *rss)
+    }
+
+    /// The memory that one node may use, from what was allocated.
+    pub fn memory_per_node(&self) -> Option<Bytes> {
+        let total = self.allocated.memory().or_else(|| self.requested.memory())?;
+        Some(Bytes(total.0 / self.nodes.get().filter(|nodes| *nodes > 0)?))
+    }
+}
+
+/// One step of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Step {
+    /// The step.
+    pub id: StepId,
+    /// Its name: the program, or `batch`.
+    pub name: String,
+    /// How it ended.
+    pub state: State,
+    /// Its exit; not gathered where the scheduler leaves it empty.
+    pub exit: Known<Exit>,
+    /// Wall time.
+    pub elapsed: Known<Span>,
+    /// CPU time.
+    pub cpu_time: Known<Span>,
+    /// Tasks.
+    pub tasks: Known<u64>,
+    /// Nodes.
+    pub nodes: Known<u64>,
+    /// The nodes it ran on.
+    pub node_list: Option<String>,
+    /// The most that one task used, as sampled.
+    pub max_rss: Known<Bytes>,
+    /// The node of that task.
+    pub max_rss_node: Option<String>,
+    /// The command line of the step.
+    pub submit_line: Option<String>,
+    /// Standard output as recorded, patterns not expanded.
+    pub stdout: Option<String>,
+    /// Standard error as recorded, patterns not expanded.
+    pub stderr: Option<String>,
+    /// What it was given.
+    pub allocated: Tres,
+}

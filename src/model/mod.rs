@@ -1,0 +1,30 @@
+//! Plain data that every other layer speaks: ids, jobs, steps, states, exits, units, verdicts.
+//!
+//! Decides nothing and asks nobody: no process, file, clock or environment is reached from here.
+//! The words are those that batch schedulers share; where only Slurm has a notion (a heterogeneous
+//! component, say) its field is absent elsewhere. Every number that a site may not gather is a
+//! [`Known`], so that "unknown" can never print as zero.
+
+mod edit;
+mod exit;
+mod id;
+mod job;
+mod known;
+mod notice;
+mod state;
+mod tres;
+mod units;
+mod verdict;
+
+pub use edit::{Edit, EditError};
+pub use exit::{Exit, signal_name};
+pub use id::{IdError, JobId, Part, StepId};
+pub use job::{Job, Memory, MemoryScope, Source, Step};
+pub use known::Known;
+pub use notice::{Level, Notice};
+pub use state::{BaseState, State};
+pub use tres::Tres;
+pub use units::{Bytes, Span, UnitError};
+pub use verdict::{
+    Cause, Confidence, Domain, Evidence, FamilyId, Outcome, Place, Role, Stream, Verdict,
+};

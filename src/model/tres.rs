@@ -1,0 +1,69 @@
+//! Trackable resources (TRES): what was asked for and what was allocated.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::Bytes;
+
+/// Resources by name, as in `billing=1,cpu=2,gres/gpu:a100=1,mem=100M,node=1`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(transparent)]
+pub struct Tres(pub BTreeMap<String, String>);
+
+impl Tres {
+    /// Reads the comma list; entries without `=` are kept with an empty value.
+    pub fn parse(text: &str) -> Self {
+        let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+        Self(
+            entries
+                .map(|entry| entry.split_once('=').unwrap_or((entry, "")))
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+        )
+    }
+
+    /// The value of one resource as printed.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// A countable resource such as `cpu` or `node`.
+    pub fn count(&self, name: &str) -> Option<u64> {
+        self.get(name)?.parse().ok()
+    }
+
+    /// Host memory; a bare number is MiB.
+    pub fn memory(&self) -> Option<Bytes> {
+        Bytes::parse(self.get("mem")?, Bytes::MIB).ok()
+    }
+
+    /// GPUs: the generic entry where there is one, else the sum over types; never both.
+    /// `None` when the list names no GPU at all, which is not the same as zero.
+    pub fn gpus(&self) -> Option<u64> {
+        self.count("gres/gpu").or_else(|| {
+            let typed = self.0.iter().filter(|(name, _)| name.starts_with("gres/gpu:"));
+            let counts: Vec<u64> = typed.filter_map(|(_, value)| value.parse().ok()).collect();
+            if counts.is_empty() { None } else { Some(counts.iter().sum()) }
+        })
+    }
+
+    /// Whether anything is listed.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn typed_and_generic_gpus_are_never_added() {
+        let gpus = |text: &str| Tres::parse(text).gpus();
+        assert_eq!(gpus("cpu=2,gres/gpu:a100=2,gres/gpu=2,mem=8000M"), Some(2));
+        assert_eq!(gpus("gres/gpu:a100=2,gres/gpu:nvidia_a100-sxm4-80gb=1"), Some(3));
+        assert_eq!(gpus("cpu=2,mem=1G"), None);
+        assert_eq!(Tres::parse("cpu=2,mem=8000M").memory(), Some(Bytes(8000 * Bytes::MIB)));
+    }
+}
