@@ -1,2 +1,293 @@
-/// stub
-pub struct Recording;
+//! Keeps everything that another [`Runner`] answers, so that it can be replayed elsewhere.
+//!
+//! What is kept is what is answered: secrets are masked before the caller sees the bytes, and a
+//! huge file is reduced to its head and tail. So a run that records and its replay say the same.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::manifest::{
+    Answered, Blob, End, FORMAT, Kept, KeptOutcome, Listed, MANIFEST, Manifest, Range,
+    RecordedCaller, Zone, blob_name,
+};
+use super::replay::Parts;
+use super::{
+    Caller, Cmd, Content, ExecError, FileError, Finished, RecordingError, Replay, Runner, Store,
+};
+use crate::text::mask_secrets;
+
+/// A larger file is kept as this much of its head and of its tail.
+const HALF: u64 = 32 << 20;
+
+/// A [`Runner`] that writes down what it passes on.
+pub struct Recording<'r> {
+    inner: &'r dyn Runner,
+    path: PathBuf,
+    kept: Mutex<Replay>,
+}
+
+impl<'r> Recording<'r> {
+    /// Starts a recording: one file where `path` ends in `.json`, else a folder. One that is
+    /// there already is continued at its own clock, so that all of it speaks of one moment.
+    pub fn start(inner: &'r dyn Runner, path: &Path) -> Result<Self, RecordingError> {
+        let there = if is_file(path) { path.exists() } else { path.join(MANIFEST).exists() };
+        let kept = if there {
+            Replay::load(path)?
+        } else {
+            let clock = inner.now();
+            let zone = inner.zone();
+            let caller = inner.caller();
+            let manifest = Manifest {
+                format: FORMAT,
+                jobwise: env!("CARGO_PKG_VERSION").to_owned(),
+                clock,
+                zone: Zone {
+                    name: zone.iana_name().map(str::to_owned),
+                    offset_seconds: zone.to_offset(clock).seconds(),
+                },
+                caller: RecordedCaller { uid: caller.uid, name: caller.name },
+                environment: BTreeMap::new(),
+                commands: Vec::new(),
+                files: Vec::new(),
+                directories: Vec::new(),
+                blobs: BTreeMap::new(),
+            };
+            Replay { manifest, blobs: BTreeMap::new() }
+        };
+        Ok(Self { inner, path: path.to_owned(), kept: Mutex::new(kept) })
+    }
+
+    /// Writes the recording.
+    pub fn finish(&self) -> Result<(), RecordingError> {
+        let kept = self.lock();
+        let mut manifest = kept.manifest.clone();
+        let (folder, name) = if is_file(&self.path) {
+            manifest.blobs =
+                kept.blobs.iter().map(|(name, bytes)| (name.clone(), Blob::new(bytes))).collect();
+            let folder = self.path.parent().unwrap_or(Path::new(""));
+            (folder, self.path.file_name().unwrap_or_default().to_string_lossy().into_owned())
+        } else {
+            (self.path.as_path(), MANIFEST.to_owned())
+        };
+        let store = Store::at(folder);
+        let write = |name: &str, bytes: &[u8]| {
+            store
+                .replace(name, bytes)
+                .map_err(|error| RecordingError::Io { path: error.path, source: error.source })
+        };
+        if manifest.blobs.is_empty() {
+            for (name, bytes) in &kept.blobs {
+                let name = format!("blobs/{name}");
+                if !folder.join(&name).exists() {
+                    write(&name, bytes)?;
+                }
+            }
+        }
+        let json = serde_json::to_vec_pretty(&manifest)
+            .map_err(|source| RecordingError::Malformed { path: self.path.clone(), source })?;
+        write(&name, &json)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Replay> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_file(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json")
+}
+
+impl Replay {
+    fn keep(&mut self, bytes: &[u8]) -> String {
+        let name = blob_name(bytes);
+        self.blobs.entry(name.clone()).or_insert_with(|| bytes.into());
+        name
+    }
+}
+
+impl Runner for Recording<'_> {
+    fn stream(&self, cmd: &Cmd, sink: &mut dyn FnMut(&[u8])) -> Result<Finished, ExecError> {
+        let mut stdout = Vec::new();
+        let result = self.inner.stream(cmd, &mut |chunk| stdout.extend_from_slice(chunk));
+        if matches!(result, Err(ExecError::NotAllowed { .. })) {
+            return result;
+        }
+        mask_secrets(&mut stdout);
+        sink(&stdout);
+        let mut kept = self.lock();
+        let stderr = match &result {
+            Ok(finished) => kept.keep(&finished.stderr),
+            Err(_) => String::new(),
+        };
+        let answered = Answered {
+            argv: cmd.argv(),
+            stdout: kept.keep(&stdout),
+            end: End::of(&result, |_| stderr.clone()),
+        };
+        kept.manifest.commands.retain(|known| known.argv != answered.argv);
+        kept.manifest.commands.push(answered);
+        result
+    }
+
+    fn open(&self, path: &Path) -> Result<Box<dyn Content>, FileError> {
+        let opened = self
+            .inner
+            .open(path)
+            .and_then(|content| parts(&*content).map_err(|error| FileError::from_io(path, &error)));
+        let outcome = match &opened {
+            Err(error) => KeptOutcome::Error(error.kind),
+            Ok(parts) => KeptOutcome::Content {
+                size: parts.size,
+                modified: parts.modified,
+                ranges: parts
+                    .kept
+                    .iter()
+                    .map(|(offset, bytes)| Range { offset: *offset, blob: self.lock().keep(bytes) })
+                    .collect(),
+            },
+        };
+        let mut kept = self.lock();
+        let path = path.to_string_lossy().into_owned();
+        kept.manifest.files.retain(|known| known.path != path);
+        kept.manifest.files.push(Kept { path, outcome });
+        opened.map(|parts| Box::new(parts) as Box<dyn Content>)
+    }
+
+    fn list(&self, directory: &Path) -> Result<Vec<String>, FileError> {
+        let listed = self.inner.list(directory);
+        let outcome = listed.clone().map_err(|error| error.kind);
+        let path = directory.to_string_lossy().into_owned();
+        let mut kept = self.lock();
+        kept.manifest.directories.retain(|known| known.path != path);
+        kept.manifest.directories.push(Listed { path, outcome });
+        listed
+    }
+
+    fn now(&self) -> Timestamp {
+        self.lock().manifest.clock
+    }
+
+    fn zone(&self) -> TimeZone {
+        self.lock().zone()
+    }
+
+    fn env(&self, name: &str) -> Option<String> {
+        let value = self.inner.env(name);
+        self.lock().manifest.environment.insert(name.to_owned(), value.clone());
+        value
+    }
+
+    fn caller(&self) -> Caller {
+        self.lock().caller()
+    }
+}
+
+/// Head and tail of a file, or all of it, with secrets masked at the same length.
+fn parts(content: &dyn Content) -> std::io::Result<Parts> {
+    let size = content.size();
+    let spans: &[(u64, u64)] =
+        if size <= 2 * HALF { &[(0, size)] } else { &[(0, HALF), (size - HALF, HALF)] };
+    let mut kept = Vec::new();
+    for &(start, length) in spans {
+        let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match content.read_at(start + filled as u64, &mut bytes[filled..])? {
+                0 => break,
+                count => filled += count,
+            }
+        }
+        bytes.truncate(filled);
+        mask_secrets(&mut bytes);
+        kept.push((start, Arc::from(bytes)));
+    }
+    Ok(Parts { size, modified: content.modified(), kept })
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests make their own files")]
+
+    use std::io::Write;
+
+    use super::*;
+    use crate::host::{FileErrorKind, System};
+
+    /// Asks one runner everything that the test compares.
+    fn answers(runner: &dyn Runner, file: &Path) -> String {
+        let missing = runner.run(&Cmd::new("sinfo", &["--noheader", "--format=%P"]));
+        let refused = runner.run(&Cmd::new("scontrol", &["update", "x=y"]));
+        let content = runner.open(file).map(|content| {
+            let bytes = content.read_all(u64::MAX).expect("readable");
+            (content.size(), content.modified(), bytes)
+        });
+        let absent = runner.open(Path::new("/no/such/file")).map(|_| ());
+        let list = runner.list(file.parent().expect("a folder"));
+        let offset = runner.zone().to_offset(runner.now());
+        format!(
+            "{missing:?} {refused:?} {content:?} {absent:?} {list:?} {:?} {offset} {:?} {:?}",
+            runner.now(),
+            runner.env("JOBWISE_TEST_UNSET"),
+            runner.caller(),
+        )
+    }
+
+    #[test]
+    fn a_replay_says_what_the_recorded_run_said() {
+        for form in ["folder", "file.json"] {
+            let root = std::env::temp_dir().join(format!("jobwise-{}-{form}", std::process::id()));
+            let logs = root.join("logs");
+            std::fs::create_dir_all(&logs).expect("made");
+            let log = logs.join("job.out");
+            let mut file = std::fs::File::create(&log).expect("made");
+            file.write_all(b"a\x00b \xff text\n").expect("written");
+
+            let system = System::new(false);
+            let recording = Recording::start(&system, &root.join(form)).expect("started");
+            let said = answers(&recording, &log);
+            recording.finish().expect("written");
+            let replay = Replay::load(&root.join(form)).expect("read back");
+            assert_eq!(answers(&replay, &log), said);
+
+            let unasked = replay.open(Path::new("/etc/passwd")).map(|_| ());
+            assert_eq!(unasked.expect_err("not asked").kind, FileErrorKind::NotRecorded);
+            let unasked = (&replay as &dyn Runner).run(&Cmd::new("sacct", &["--helpformat"]));
+            assert!(matches!(unasked, Err(ExecError::NotRecorded { .. })));
+            std::fs::remove_dir_all(&root).expect("removed");
+        }
+    }
+
+    #[test]
+    fn what_is_no_recording_is_told_with_its_place() {
+        let error = |json: &str| {
+            Replay::parse(Path::new("x.json"), json.as_bytes()).expect_err("refused").to_string()
+        };
+        assert!(error("{\"format\": 99}").contains("format 99"), "{}", error("{\"format\": 99}"));
+        assert!(error("{}").starts_with("x.json: not a recording"));
+        assert!(error("").contains("line 1"));
+    }
+
+    #[test]
+    fn a_huge_file_keeps_its_head_and_tail_at_their_places() {
+        let size = 2 * HALF + 1_000_000;
+        let path = std::env::temp_dir().join(format!("jobwise-huge-{}", std::process::id()));
+        let mut file = std::fs::File::create(&path).expect("made");
+        file.write_all(b"head").expect("written");
+        file.set_len(size - 4).expect("sparse");
+        std::io::Seek::seek(&mut file, std::io::SeekFrom::End(0)).expect("sought");
+        file.write_all(b"tail").expect("written");
+        let parts = parts(&*System::new(false).open(&path).expect("opened")).expect("read");
+        let at = |offset| {
+            let mut four = [0; 4];
+            parts.read_at(offset, &mut four).expect("read");
+            four
+        };
+        assert_eq!((at(0), at(size - 4), at(size / 2)), (*b"head", *b"tail", [0; 4]));
+        assert_eq!(parts.next_data(HALF + 1), Some(size - HALF));
+        std::fs::remove_file(&path).expect("removed");
+    }
+}

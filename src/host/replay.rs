@@ -1,2 +1,220 @@
-/// stub
-pub struct Replay;
+//! Answers from a recording instead of the machine.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::tz::{Offset, TimeZone};
+
+use super::manifest::{Answered, FORMAT, Kept, KeptOutcome, MANIFEST, Manifest};
+use super::{
+    Caller, Cmd, Content, ExecError, FileError, FileErrorKind, Finished, RecordingError, Runner,
+    allow,
+};
+
+/// A recording that answers.
+#[derive(Debug)]
+pub struct Replay {
+    pub(super) manifest: Manifest,
+    pub(super) blobs: BTreeMap<String, Arc<[u8]>>,
+}
+
+impl Replay {
+    /// Reads a recording from its folder or file.
+    pub fn load(path: &Path) -> Result<Self, RecordingError> {
+        if path.is_dir() {
+            let mut replay = Self::parse(&path.join(MANIFEST), &read(&path.join(MANIFEST))?)?;
+            let folder = path.join("blobs");
+            for name in replay.blob_names() {
+                let bytes = read(&folder.join(&name))?;
+                replay.blobs.insert(name, bytes.into());
+            }
+            Ok(replay)
+        } else {
+            Self::parse(path, &read(path)?)
+        }
+    }
+
+    /// Reads the one-file form; `path` is for messages.
+    pub fn parse(path: &Path, json: &[u8]) -> Result<Self, RecordingError> {
+        /// Read first, so that a newer format is told as such and not as a strange field.
+        #[derive(serde::Deserialize)]
+        struct Head {
+            format: u32,
+        }
+        let malformed = |source| RecordingError::Malformed { path: path.to_owned(), source };
+        let head: Head = serde_json::from_slice(json).map_err(malformed)?;
+        if head.format > FORMAT {
+            return Err(RecordingError::Newer { path: path.to_owned(), found: head.format });
+        }
+        let mut manifest: Manifest = serde_json::from_slice(json).map_err(malformed)?;
+        let blobs = std::mem::take(&mut manifest.blobs)
+            .into_iter()
+            .map(|(name, blob)| (name, blob.into_bytes().into()))
+            .collect();
+        Ok(Self { manifest, blobs })
+    }
+
+    /// Every job id that the recording was asked about, in order, each once.
+    pub fn job_ids(&self) -> Vec<String> {
+        let mut ids: Vec<String> = Vec::new();
+        for answered in &self.manifest.commands {
+            for id in answered.argv.iter().filter_map(|arg| arg.strip_prefix("--jobs=")) {
+                if !ids.iter().any(|known| known == id) {
+                    ids.push(id.to_owned());
+                }
+            }
+        }
+        ids
+    }
+
+    fn blob_names(&self) -> Vec<String> {
+        let commands = self.manifest.commands.iter().flat_map(|answered| {
+            let stderr = match &answered.end {
+                super::manifest::End::Exit { stderr, .. } => Some(stderr.clone()),
+                _ => None,
+            };
+            stderr.into_iter().chain([answered.stdout.clone()])
+        });
+        let ranges = self.manifest.files.iter().flat_map(|kept| match &kept.outcome {
+            KeptOutcome::Content { ranges, .. } => {
+                ranges.iter().map(|range| range.blob.clone()).collect()
+            }
+            KeptOutcome::Error(_) => Vec::new(),
+        });
+        let mut names: Vec<String> = commands.chain(ranges).filter(|name| is_name(name)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    fn blob(&self, name: &str) -> Arc<[u8]> {
+        self.blobs.get(name).cloned().unwrap_or_default()
+    }
+
+    fn answered(&self, cmd: &Cmd) -> Option<&Answered> {
+        let argv = cmd.argv();
+        self.manifest.commands.iter().find(|answered| answered.argv == argv)
+    }
+
+    fn kept(&self, path: &str) -> Option<&Kept> {
+        self.manifest.files.iter().find(|kept| kept.path == path)
+    }
+}
+
+/// A blob's name is a hash: nothing in a manifest can point outside the folder.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+#[expect(clippy::disallowed_methods, reason = "a recording is read past the Runner that it makes")]
+fn read(path: &Path) -> Result<Vec<u8>, RecordingError> {
+    fs::read(path).map_err(|source| RecordingError::Io { path: path.to_owned(), source })
+}
+
+impl Runner for Replay {
+    fn stream(&self, cmd: &Cmd, sink: &mut dyn FnMut(&[u8])) -> Result<Finished, ExecError> {
+        if !allow::permits(cmd) {
+            return Err(ExecError::NotAllowed { command: cmd.to_string() });
+        }
+        let answered = self
+            .answered(cmd)
+            .ok_or_else(|| ExecError::NotRecorded { command: cmd.to_string() })?;
+        sink(&self.blob(&answered.stdout));
+        answered.end.result(cmd, |name| self.blob(name).to_vec())
+    }
+
+    fn open(&self, path: &Path) -> Result<Box<dyn Content>, FileError> {
+        let kept = path.to_str().and_then(|text| self.kept(text));
+        match kept.map(|kept| &kept.outcome) {
+            None => Err(FileError::new(path, FileErrorKind::NotRecorded)),
+            Some(KeptOutcome::Error(kind)) => Err(FileError::new(path, *kind)),
+            Some(KeptOutcome::Content { size, modified, ranges }) => {
+                let kept =
+                    ranges.iter().map(|range| (range.offset, self.blob(&range.blob))).collect();
+                Ok(Box::new(Parts { size: *size, modified: *modified, kept }))
+            }
+        }
+    }
+
+    fn list(&self, directory: &Path) -> Result<Vec<String>, FileError> {
+        let path = directory.to_str().unwrap_or_default();
+        let listed = self.manifest.directories.iter().find(|listed| listed.path == path);
+        match listed.map(|listed| &listed.outcome) {
+            None => Err(FileError::new(directory, FileErrorKind::NotRecorded)),
+            Some(Ok(names)) => Ok(names.clone()),
+            Some(Err(kind)) => Err(FileError::new(directory, *kind)),
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.manifest.clock
+    }
+
+    fn zone(&self) -> TimeZone {
+        let zone = &self.manifest.zone;
+        let named = zone.name.as_deref().and_then(|name| TimeZone::get(name).ok());
+        named.unwrap_or_else(|| {
+            TimeZone::fixed(Offset::from_seconds(zone.offset_seconds).unwrap_or(Offset::UTC))
+        })
+    }
+
+    fn env(&self, name: &str) -> Option<String> {
+        self.manifest.environment.get(name).cloned().flatten()
+    }
+
+    fn caller(&self) -> Caller {
+        let caller = &self.manifest.caller;
+        Caller { uid: caller.uid, name: caller.name.clone() }
+    }
+}
+
+/// A file of which parts are held in memory; what lies between them reads as a hole.
+#[derive(Debug, Clone)]
+pub(super) struct Parts {
+    pub(super) size: u64,
+    pub(super) modified: Option<Timestamp>,
+    /// Start and bytes of each part, in order.
+    pub(super) kept: Vec<(u64, Arc<[u8]>)>,
+}
+
+impl Content for Parts {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn modified(&self) -> Option<Timestamp> {
+        self.modified
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let length = buffer.len().min(left);
+        let buffer = &mut buffer[..length];
+        buffer.fill(0);
+        for (start, bytes) in &self.kept {
+            let end = start + bytes.len() as u64;
+            let from = offset.max(*start);
+            let to = (offset + length as u64).min(end);
+            if from < to {
+                let at = |position: u64, base: u64| {
+                    usize::try_from(position - base).unwrap_or(usize::MAX)
+                };
+                buffer[at(from, offset)..at(to, offset)]
+                    .copy_from_slice(&bytes[at(from, *start)..at(to, *start)]);
+            }
+        }
+        Ok(length)
+    }
+
+    fn next_data(&self, offset: u64) -> Option<u64> {
+        self.kept
+            .iter()
+            .filter(|(start, bytes)| start + bytes.len() as u64 > offset)
+            .map(|(start, _)| offset.max(*start))
+            .min()
+    }
+}

@@ -40,9 +40,8 @@ impl Bytes {
     pub fn parse(text: &str, bare: u64) -> Result<Self, UnitError> {
         let error = || UnitError::new(text, "an amount of memory");
         let trimmed = text.trim();
-        let digits = trimmed
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(trimmed.len());
+        let digits =
+            trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
         let (number, suffix) = trimmed.split_at(digits);
         let mut letters = suffix.chars();
         let unit = match letters.next().map(|c| c.to_ascii_uppercase()) {
@@ -66,12 +65,7 @@ impl Bytes {
             return Err(error());
         }
         let number: f64 = number.parse().map_err(|_| error())?;
-        #[expect(
-            clippy::cast_precision_loss,
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "checked to lie in the range of u64; a fraction is printed with two digits"
-        )]
+        #[expect(clippy::cast_precision_loss, reason = "a fraction is printed with two digits")]
         let bytes = (number * unit as f64).round();
         #[expect(clippy::cast_precision_loss, reason = "the bound may be off by one in 2^64")]
         if !bytes.is_finite() || bytes < 0.0 || bytes >= u64::MAX as f64 {
