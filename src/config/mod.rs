@@ -1,1 +1,248 @@
-//! (stub)
+//! Settings, and which layer each value came from.
+//!
+//! Layers, lowest first: `defaults.toml` in the program, the site's file, the user's file, the
+//! environment. An unknown key or a value of the wrong kind is an error that names its place:
+//! a setting that does nothing would be worse.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use crate::host::{FileErrorKind, Runner};
+
+const DEFAULTS: &str = include_str!("defaults.toml");
+const SITE: &str = "/etc/jobwise/config.toml";
+/// A configuration file is short; a longer one is a mistake.
+const FILE_LIMIT: u64 = 1 << 20;
+
+/// Every setting.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Queries of the scheduler.
+    pub scheduler: Scheduler,
+    /// Reading logs.
+    pub scan: Scan,
+    /// Diagnosing.
+    pub diagnose: Diagnose,
+}
+
+/// Queries of the scheduler.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scheduler {
+    /// Seconds after which an ordinary query is ended.
+    pub deadline_seconds: u64,
+    /// Seconds after which a listing of many jobs is ended.
+    pub list_deadline_seconds: u64,
+}
+
+/// Reading logs.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scan {
+    /// Bytes of one log that are read at most.
+    pub limit_bytes: u64,
+}
+
+/// Diagnosing.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Diagnose {
+    /// Failed tasks of one array that are diagnosed at most.
+    pub array_tasks: usize,
+}
+
+/// The layer that set a value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// The program itself.
+    Default,
+    /// A file.
+    File(PathBuf),
+    /// An environment variable.
+    Environment(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(path) => path.display().fmt(f),
+            Self::Environment(name) => f.write_str(name),
+        }
+    }
+}
+
+/// The settings in force.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// The values.
+    pub settings: Settings,
+    /// Each value as text with its origin, by dotted key.
+    pub origins: BTreeMap<String, (String, Origin)>,
+}
+
+/// A setting that cannot be taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{origin}: {reason}")]
+pub struct ConfigError {
+    /// The layer.
+    pub origin: Origin,
+    /// What is wrong, with the key or the line.
+    pub reason: String,
+}
+
+impl Config {
+    /// Reads all layers. `file` (`--config`) stands in for the site's and the user's.
+    pub fn load(runner: &dyn Runner, file: Option<&Path>) -> Result<Self, ConfigError> {
+        let mut layers = vec![(Origin::Default, parse(DEFAULTS.as_bytes(), &Origin::Default)?)];
+        let files = match file {
+            Some(path) => vec![path.to_owned()],
+            None => std::iter::once(PathBuf::from(SITE)).chain(user_file(runner)).collect(),
+        };
+        for path in files {
+            let origin = Origin::File(path.clone());
+            match runner.open(&path).and_then(|content| {
+                content
+                    .read_all(FILE_LIMIT)
+                    .map_err(|error| crate::host::FileError::from_io(&path, &error))
+            }) {
+                Ok(bytes) => layers.push((origin.clone(), parse(&bytes, &origin)?)),
+                // Only a file that was named must be there.
+                Err(error) if file.is_none() && error.kind != FileErrorKind::Io => {}
+                Err(error) => return Err(ConfigError { origin, reason: error.reason }),
+            }
+        }
+        Self::merge(layers, |name| runner.env(name))
+    }
+
+    fn merge(
+        layers: Vec<(Origin, Table)>,
+        env: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigError> {
+        let mut merged = Table::new();
+        let mut origins = BTreeMap::new();
+        for (origin, table) in layers {
+            for (section, keys) in table {
+                let Value::Table(keys) = keys else {
+                    return Err(ConfigError {
+                        origin,
+                        reason: format!("'{section}' is no section"),
+                    });
+                };
+                for (key, value) in keys {
+                    place(&mut merged, &mut origins, (&section, &key), value, &origin)?;
+                }
+            }
+        }
+        let known: Vec<String> = origins.keys().cloned().collect();
+        for dotted in known {
+            let name = format!("JOBWISE_{}", dotted.replace('.', "_").to_ascii_uppercase());
+            if let (Some(text), Some((section, key))) = (env(&name), dotted.split_once('.')) {
+                let value = text.parse().map_or(Value::String(text), Value::Integer);
+                let origin = Origin::Environment(name);
+                place(&mut merged, &mut origins, (section, key), value, &origin)?;
+            }
+        }
+        // Every value was checked where it was placed: only the defaults themselves could fail.
+        let settings = merged.try_into().map_err(|error: toml::de::Error| ConfigError {
+            origin: Origin::Default,
+            reason: error.message().to_owned(),
+        })?;
+        Ok(Self { settings, origins })
+    }
+}
+
+/// Puts one value over what lower layers said; it must be a known key and of the same kind.
+fn place(
+    merged: &mut Table,
+    origins: &mut BTreeMap<String, (String, Origin)>,
+    (section, key): (&str, &str),
+    value: Value,
+    origin: &Origin,
+) -> Result<(), ConfigError> {
+    let fail = |reason: String| ConfigError { origin: origin.clone(), reason };
+    let known = merged.get(section).and_then(|keys| keys.get(key));
+    match known {
+        None if *origin != Origin::Default => {
+            return Err(fail(format!("there is no setting '{section}.{key}'")));
+        }
+        Some(known) if !known.same_type(&value) || value.as_integer().is_some_and(|n| n < 0) => {
+            let kind = known.type_str();
+            return Err(fail(format!("'{section}.{key}' must be a positive {kind}, not {value}")));
+        }
+        _ => {}
+    }
+    origins.insert(format!("{section}.{key}"), (value.to_string(), origin.clone()));
+    let keys = merged.entry(section).or_insert_with(|| Value::Table(Table::new()));
+    if let Value::Table(keys) = keys {
+        keys.insert(key.to_owned(), value);
+    }
+    Ok(())
+}
+
+fn parse(bytes: &[u8], origin: &Origin) -> Result<Table, ConfigError> {
+    let fail = |reason: String| ConfigError { origin: origin.clone(), reason };
+    let text = std::str::from_utf8(bytes).map_err(|error| fail(error.to_string()))?;
+    text.parse().map_err(|error: toml::de::Error| {
+        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+        fail(format!("line {line}: {}", error.message()))
+    })
+}
+
+fn user_file(runner: &dyn Runner) -> Option<PathBuf> {
+    let set = |name: &str| runner.env(name).filter(|value| value.starts_with('/'));
+    let folder = set("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(Path::new(&set("HOME")?).join(".config")))?;
+    Some(folder.join("jobwise/config.toml"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(site: &str, env: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        let origin = Origin::File("site.toml".into());
+        let defaults = parse(DEFAULTS.as_bytes(), &Origin::Default)?;
+        let layers =
+            vec![(Origin::Default, defaults), (origin.clone(), parse(site.as_bytes(), &origin)?)];
+        Config::merge(layers, |name| {
+            env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn a_higher_layer_wins_and_is_named() {
+        let config = merged(
+            "[scan]\nlimit_bytes = 5\n[scheduler]\ndeadline_seconds = 7\n",
+            &[("JOBWISE_SCAN_LIMIT_BYTES", "6")],
+        )
+        .expect("valid");
+        assert_eq!(config.settings.scan.limit_bytes, 6);
+        assert_eq!(config.settings.scheduler.deadline_seconds, 7);
+        let origin = |key: &str| config.origins[key].1.to_string();
+        assert_eq!(origin("scan.limit_bytes"), "JOBWISE_SCAN_LIMIT_BYTES");
+        assert_eq!(origin("scheduler.deadline_seconds"), "site.toml");
+        assert_eq!(origin("scheduler.list_deadline_seconds"), "default");
+    }
+
+    #[test]
+    fn what_cannot_be_taken_is_told_with_its_place() {
+        let error = |site: &str| merged(site, &[]).expect_err("refused").to_string();
+        assert_eq!(error("[scan]\nlimit = 5"), "site.toml: there is no setting 'scan.limit'");
+        assert_eq!(
+            error("[scan]\nlimit_bytes = \"x\""),
+            "site.toml: 'scan.limit_bytes' must be a positive integer, not \"x\""
+        );
+        assert_eq!(error("scan = 1"), "site.toml: 'scan' is no section");
+        assert!(error("[scan]\nlimit_bytes 5").starts_with("site.toml: line 2: "));
+        let refused = merged("", &[("JOBWISE_SCAN_LIMIT_BYTES", "-1")]).expect_err("refused");
+        assert!(refused.to_string().starts_with("JOBWISE_SCAN_LIMIT_BYTES: "));
+    }
+}
