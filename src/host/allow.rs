@@ -81,7 +81,7 @@ const SHAPES: &[Shape] = &[
     Shape {
         program: "sinfo",
         verbs: &[],
-        flags: &["--noheader"],
+        flags: &["--exact", "--noheader"],
         valued: &["--clusters", "--format", "--partition"],
     },
 ];

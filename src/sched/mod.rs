@@ -1,1 +1,169 @@
-//! (stub)
+//! Schedulers: facts about jobs and partitions, as far as this user may see them.
+//!
+//! Judges nothing. A scheduler is one entry of [`ALL`]; what it can do is a [`Backend`], a struct
+//! of optional capabilities, so that "keeps no accounting of jobs" is a type and not an error at
+//! run time. Every answer is [`Found`]: the value, and what it lacks.
+
+pub mod slurm;
+
+use jiff::Timestamp;
+
+use crate::host::{ExecError, Runner};
+use crate::model::{JobId, Notice};
+
+/// A scheduler that jobwise can ask.
+#[derive(Debug)]
+pub struct Scheduler {
+    /// Its name, as `--backend` takes it.
+    pub name: &'static str,
+    /// Its backend, if it is on this machine.
+    pub detect: for<'h> fn(&'h dyn Runner) -> Option<Backend<'h>>,
+    /// Its backend, without looking whether it is there.
+    pub open: for<'h> fn(&'h dyn Runner) -> Backend<'h>,
+}
+
+/// Every scheduler, in the order in which they are looked for.
+pub static ALL: &[Scheduler] =
+    &[Scheduler { name: "slurm", detect: slurm::detect, open: slurm::open }];
+
+/// The first scheduler that is on this machine.
+///
+/// Looking costs no process of its own: what it learns, later questions use.
+pub fn detect(runner: &dyn Runner) -> Option<Backend<'_>> {
+    ALL.iter().find_map(|scheduler| (scheduler.detect)(runner))
+}
+
+/// What one scheduler can be asked.
+#[derive(Debug)]
+pub struct Backend<'h> {
+    /// Its name.
+    pub name: &'static str,
+    /// How its users speak.
+    pub words: &'static Words,
+    /// Questions about jobs.
+    pub jobs: Option<slurm::Jobs<'h>>,
+}
+
+/// A scheduler's own terms, for sentences and patches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Words {
+    /// The scheduler's name as it is written.
+    pub scheduler: &'static str,
+    /// A named group of nodes with limits.
+    pub partition: &'static str,
+    /// The submission command.
+    pub submit: &'static str,
+    /// What begins a directive in a batch script.
+    pub directive: &'static str,
+}
+
+/// A value, and what it lacks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found<T> {
+    /// The value.
+    pub value: T,
+    /// What to say beside it.
+    pub notices: Vec<Notice>,
+}
+
+/// Whose jobs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Users {
+    /// Those of the caller.
+    #[default]
+    Me,
+    /// Everybody's, as far as the site shows them.
+    All,
+    /// Those of these login names or numeric ids.
+    Named(Vec<String>),
+}
+
+/// Which jobs to list; an empty list does not narrow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filter {
+    /// Whose.
+    pub users: Users,
+    /// Base state words.
+    pub states: Vec<String>,
+    /// Accounts charged.
+    pub accounts: Vec<String>,
+    /// Partitions.
+    pub partitions: Vec<String>,
+    /// Job names, whole.
+    pub names: Vec<String>,
+    /// The begin of the window.
+    pub since: Timestamp,
+    /// The end of the window.
+    pub until: Timestamp,
+}
+
+/// Why a scheduler gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SchedError {
+    /// Its programs are not on this machine.
+    #[error("no scheduler is installed here ('{program}' was not found)")]
+    NoScheduler {
+        /// The program that was looked for.
+        program: String,
+    },
+    /// The site keeps no accounting, or its database does not answer.
+    #[error("the accounting database cannot be asked: {message}")]
+    NoAccounting {
+        /// The scheduler's words.
+        message: String,
+    },
+    /// This user may not see it.
+    #[error("'{command}' was refused: {message}")]
+    Forbidden {
+        /// The command.
+        command: String,
+        /// The scheduler's words.
+        message: String,
+    },
+    /// There is no such job, or this user may not see it; the two look the same.
+    #[error("no job {id} is known here, or you may not see it")]
+    UnknownJob {
+        /// The id.
+        id: JobId,
+    },
+    /// It gave no answer in time.
+    #[error("'{command}' gave no answer within {seconds} s")]
+    TimedOut {
+        /// The command.
+        command: String,
+        /// The deadline.
+        seconds: u64,
+    },
+    /// The recording that is replayed holds no answer.
+    #[error("the recording holds no answer to '{command}'")]
+    NotRecorded {
+        /// The command.
+        command: String,
+    },
+    /// The query failed.
+    #[error("'{command}' failed: {message}")]
+    Failed {
+        /// The command.
+        command: String,
+        /// The scheduler's words.
+        message: String,
+    },
+}
+
+impl From<ExecError> for SchedError {
+    fn from(error: ExecError) -> Self {
+        let message = error.to_string();
+        match error {
+            ExecError::Missing { program } => Self::NoScheduler { program },
+            ExecError::TimedOut { command, after } => {
+                Self::TimedOut { command, seconds: after.as_secs() }
+            }
+            ExecError::NotRecorded { command } => Self::NotRecorded { command },
+            ExecError::Io { command, reason } => Self::Failed { command, message: reason },
+            ExecError::Truncated { command, cap } => {
+                Self::Failed { command, message: format!("it printed more than {cap} bytes") }
+            }
+            ExecError::NotAllowed { command } => Self::Failed { command, message },
+        }
+    }
+}

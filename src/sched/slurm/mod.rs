@@ -1,0 +1,478 @@
+//! Slurm, asked through its own clients: `sacct`, `scontrol`, `squeue` and `sinfo`.
+//!
+//! The field list of `sacct` is read once and says what may be asked and how old Slurm is. One job
+//! costs one query of accounting; the controller is asked only for what accounting cannot know: the
+//! log paths of older releases, the live reason, a job while accounting is off or silent. Budget:
+//! naming the cause of a finished job starts at most four processes.
+//!
+//! The clients print for people and for nobody's parser; each oddity is told where it is handled,
+//! and those that differ between releases stand in [`quirks`].
+
+mod fields;
+pub mod quirks;
+mod records;
+mod refusal;
+pub mod release;
+mod rows;
+mod scontrol;
+mod script;
+mod squeue;
+mod values;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::host::{Cmd, Output, Runner};
+use crate::model::{Job, JobId, Known, Limits, Notice, Part, Source, State};
+
+use super::{Backend, Filter, Found, SchedError, Users, Words};
+use fields::{Field, Fields};
+use records::Reading;
+use release::{Release, Version};
+use rows::Row;
+
+const WORDS: Words =
+    Words { scheduler: "Slurm", partition: "partition", submit: "sbatch", directive: "#SBATCH" };
+
+/// No site is known to keep ended jobs in the controller for longer.
+const CONTROLLER_MEMORY: SignedDuration = SignedDuration::from_hours(1);
+/// A batch script is text; what is larger is not read.
+const SCRIPT_LIMIT: u64 = 4 << 20;
+
+/// Slurm, if its clients are on this machine.
+pub(super) fn detect(runner: &dyn Runner) -> Option<Backend<'_>> {
+    let jobs = Jobs::new(runner);
+    // The field list is needed by every question, so looking costs nothing.
+    let missing = matches!(jobs.fields(), Err(SchedError::NoScheduler { .. }));
+    (!missing).then(|| backend(jobs))
+}
+
+/// Slurm, whether it is there or not.
+pub(super) fn open(runner: &dyn Runner) -> Backend<'_> {
+    backend(Jobs::new(runner))
+}
+
+fn backend(jobs: Jobs<'_>) -> Backend<'_> {
+    Backend { name: "slurm", words: &WORDS, jobs: Some(jobs) }
+}
+
+/// Questions about jobs.
+pub struct Jobs<'h> {
+    runner: &'h dyn Runner,
+    fields: OnceLock<Result<Fields, SchedError>>,
+    version: OnceLock<Option<Version>>,
+}
+
+impl fmt::Debug for Jobs<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Jobs").field("fields", &self.fields).finish_non_exhaustive()
+    }
+}
+
+impl<'h> Jobs<'h> {
+    /// Asks nothing yet.
+    pub fn new(runner: &'h dyn Runner) -> Self {
+        Self { runner, fields: OnceLock::new(), version: OnceLock::new() }
+    }
+
+    /// The records that an id names: a job; every task of an array, or one; every component of a
+    /// heterogeneous job, or one. Each is the newest run, with its steps and its earlier runs.
+    pub fn job(&self, id: &JobId) -> Result<Found<Vec<Job>>, SchedError> {
+        let mut notices = Vec::new();
+        let (mut jobs, refusal) = match self.recorded(id, &mut notices) {
+            Ok(jobs) => (jobs, None),
+            Err(refusal) => (Vec::new(), Some(refusal)),
+        };
+        if jobs.is_empty() {
+            jobs = self.only_controlled(id, refusal, &mut notices)?;
+        } else if jobs.iter().any(|job| self.controller_adds(job)) {
+            self.add_controlled(id, &mut jobs, &mut notices);
+        }
+        if let Some(release) = self.release() {
+            notices.extend(quirks::notices(release, &jobs));
+        }
+        for job in &mut jobs {
+            job.id.cluster.clone_from(&id.cluster);
+        }
+        Ok(Found { value: jobs, notices })
+    }
+
+    /// The jobs of a window, newest run of each, without steps or usage.
+    pub fn list(&self, filter: &Filter) -> Result<Found<Vec<Job>>, SchedError> {
+        let layout = self.fields()?.layout(false);
+        let epoch = |at: Timestamp| format!("uts{}", at.as_second());
+        let mut cmd = Cmd::new("sacct", &["--parsable2", "--noheader", "--allocations"])
+            .arg(format!("--delimiter={}", rows::DELIMITER))
+            .arg(format!("--format={}", layout.format()))
+            // Without both, the window depends on the other options.
+            .arg(format!("--starttime={}", epoch(filter.since)))
+            .arg(format!("--endtime={}", epoch(filter.until)))
+            .deadline(Duration::from_mins(2))
+            .cap(1 << 30);
+        cmd = match &filter.users {
+            Users::All => cmd.arg("--allusers"),
+            Users::Named(names) => cmd.arg(format!("--user={}", names.join(","))),
+            Users::Me => {
+                let caller = self.runner.caller();
+                cmd.arg(format!("--user={}", caller.name.unwrap_or_else(|| caller.uid.to_string())))
+            }
+        };
+        let narrow = [
+            ("state", &filter.states),
+            ("accounts", &filter.accounts),
+            ("partition", &filter.partitions),
+        ];
+        for (option, values) in narrow.into_iter().filter(|(_, values)| !values.is_empty()) {
+            cmd = cmd.arg(format!("--{option}={}", values.join(",")));
+        }
+        // A name with a comma would be taken for two; those are picked out below.
+        if !filter.names.is_empty() && !filter.names.iter().any(|name| name.contains(',')) {
+            cmd = cmd.arg(format!("--name={}", filter.names.join(",")));
+        }
+        let output = self.query(&cmd)?;
+        let (rows, unreadable) = rows::read(&output.stdout, &layout);
+        let (mut jobs, mut notices) = records::jobs(&rows, self.reading(&rows));
+        if unreadable > 0 {
+            notices.push(unreadable_rows(unreadable));
+        }
+        // `--state=RUNNING` also lists jobs that ran in the window and ended in it.
+        let states: Vec<State> = filter.states.iter().map(|word| State::parse(word)).collect();
+        jobs.retain(|job| {
+            (states.is_empty() || states.iter().any(|state| state.base == job.state.base))
+                && (filter.names.is_empty() || filter.names.contains(&job.name))
+        });
+        Ok(Found { value: jobs, notices })
+    }
+
+    /// The batch script, with words that say where it came from; or every place that was looked
+    /// in and why it gave none.
+    pub fn script(&self, job: &Job) -> Result<(String, Vec<u8>), Vec<String>> {
+        let mut doors = [Self::stored_script, Self::controlled_script, Self::script_file];
+        if controller_knows(job) {
+            doors.swap(0, 1);
+        }
+        let mut closed = Vec::new();
+        for door in doors {
+            match door(self, job) {
+                Ok(found) => return Ok(found),
+                Err(reason) => closed.push(reason),
+            }
+        }
+        Err(closed)
+    }
+
+    /// What is known of Slurm's release; `None` when its field list could not be read.
+    pub fn release(&self) -> Option<Release> {
+        let fields = self.fields().ok()?;
+        let exact = self.version.get().copied().flatten().map(Release::exact);
+        Some(exact.unwrap_or(fields.release))
+    }
+
+    /// The limits of a partition and the size of its largest node.
+    pub fn partition(&self, name: &str) -> Result<Limits, SchedError> {
+        let shown =
+            self.query(&Cmd::new("scontrol", &["--oneliner", "show", "partition", name]))?;
+        let mut limits = scontrol::limits(&shown.stdout).ok_or_else(|| SchedError::Failed {
+            command: format!("scontrol show partition {name}"),
+            message: "it printed no partition".to_owned(),
+        })?;
+        // Without `--exact` nodes of several sizes are summed up as `32000+`, the smallest.
+        let sizes = Cmd::new("sinfo", &["--noheader", "--exact", "--format=%m|%c"])
+            .arg(format!("--partition={name}"));
+        if let Ok(sizes) = self.query(&sizes) {
+            (limits.node_memory, limits.node_cpus) = scontrol::largest_node(&sizes.stdout);
+        }
+        Ok(limits)
+    }
+
+    fn fields(&self) -> Result<&Fields, SchedError> {
+        let fields = self.fields.get_or_init(|| {
+            let cmd = Cmd::new("sacct", &["--helpformat"]);
+            let output = self.query(&cmd)?;
+            Fields::from_help(&output.stdout).ok_or_else(|| SchedError::Failed {
+                command: cmd.to_string(),
+                message: "it printed no list of fields".to_owned(),
+            })
+        });
+        fields.as_ref().map_err(SchedError::clone)
+    }
+
+    /// What accounting holds about an id; empty when it holds nothing.
+    fn recorded(&self, id: &JobId, notices: &mut Vec<Notice>) -> Result<Vec<Job>, SchedError> {
+        let layout = self.fields()?.layout(true);
+        // With `--jobs` and no times Slurm looks through all history. `--duplicates` shows the
+        // runs before a requeue.
+        let cmd = Cmd::new("sacct", &["--parsable2", "--noheader", "--duplicates"])
+            .arg(format!("--delimiter={}", rows::DELIMITER))
+            .arg(format!("--format={}", layout.format()))
+            .arg(format!("--jobs={}", queried(id)));
+        let output = self.query(&on_cluster(cmd, id))?;
+        let (rows, unreadable) = rows::read(&output.stdout, &layout);
+        let (mut jobs, found) = records::jobs(&rows, self.reading(&rows));
+        notices.extend(found);
+        if unreadable > 0 {
+            notices.push(unreadable_rows(unreadable));
+        }
+        if let Part::Tasks(tasks) = &id.part {
+            jobs.retain(|job| match &job.id.part {
+                Part::Task(task) => names_task(tasks, *task),
+                _ => true,
+            });
+        }
+        Ok(jobs)
+    }
+
+    /// What the controller holds about an id.
+    fn controlled(&self, id: &JobId, patience: Duration) -> Result<(Vec<Job>, usize), SchedError> {
+        let cmd = on_cluster(Cmd::new("scontrol", &["--oneliner"]), id).deadline(patience);
+        let output = self.query(&cmd.arg("show").arg("job").arg(queried(id)))?;
+        Ok(scontrol::jobs(&output.stdout, self.is_folded()))
+    }
+
+    /// The jobs where accounting gave none: it is off or silent, or has not heard of them yet.
+    fn only_controlled(
+        &self,
+        id: &JobId,
+        refusal: Option<SchedError>,
+        notices: &mut Vec<Notice>,
+    ) -> Result<Vec<Job>, SchedError> {
+        let jobs = match self.controlled(id, Duration::from_secs(30)) {
+            Ok((jobs, unreadable)) => {
+                if unreadable > 0 {
+                    notices.push(unreadable_rows(unreadable));
+                }
+                jobs
+            }
+            Err(SchedError::UnknownJob { .. }) => Vec::new(),
+            // What accounting said comes first: it is the one that should have known.
+            Err(error) => return Err(refusal.unwrap_or(error)),
+        };
+        if jobs.is_empty() {
+            return Err(refusal.unwrap_or_else(|| SchedError::UnknownJob { id: id.clone() }));
+        }
+        if let Some(refusal) = refusal {
+            notices.push(
+                Notice::warning(
+                    "no-accounting",
+                    format!("{refusal}; this is the controller's record"),
+                )
+                .hint("the controller knows no steps and forgets a job minutes after its end"),
+            );
+        }
+        Ok(jobs)
+    }
+
+    fn controller_adds(&self, job: &Job) -> bool {
+        !job.state.is_ended() || (!self.records_logs() && self.may_remember(job))
+    }
+
+    fn records_logs(&self) -> bool {
+        self.fields().is_ok_and(|fields| fields.has(Field::Stdout))
+    }
+
+    /// Whether the controller may still know a job: it forgets `MinJobAge` after the end, five
+    /// minutes unless the site says otherwise.
+    fn may_remember(&self, job: &Job) -> bool {
+        let end = job.ended.get();
+        !job.state.is_ended()
+            || end.is_none_or(|end| self.runner.now().duration_since(end) < CONTROLLER_MEMORY)
+    }
+
+    fn add_controlled(&self, id: &JobId, jobs: &mut [Job], notices: &mut Vec<Notice>) {
+        // Accounting has answered: a controller that is down may not hold that up for long.
+        let live = match self.controlled(id, Duration::from_secs(10)) {
+            Ok((live, _)) => live,
+            Err(SchedError::UnknownJob { .. }) => Vec::new(),
+            Err(error) => {
+                if jobs.iter().any(|job| !job.state.is_ended()) {
+                    notices.push(Notice::warning(
+                        "no-controller",
+                        format!("the controller could not be asked for the present state: {error}"),
+                    ));
+                }
+                return;
+            }
+        };
+        let mut unconfirmed = Vec::new();
+        for job in jobs {
+            match live.iter().find(|live| own_number(live) == own_number(job)) {
+                Some(live) => scontrol::merge(job, live),
+                None if !job.state.is_ended() => unconfirmed.push(&*job),
+                None => {}
+            }
+        }
+        if !unconfirmed.is_empty() {
+            self.find_stale(id, &unconfirmed, notices);
+        }
+    }
+
+    /// Says which open records the queue does not know either: they were never closed.
+    fn find_stale(&self, id: &JobId, jobs: &[&Job], notices: &mut Vec<Notice>) {
+        let numbers: Vec<String> = jobs.iter().map(|job| own_number(job).to_string()).collect();
+        let cmd = Cmd::new("squeue", &["--noheader", "--states=all"])
+            .arg(format!("--format={}", squeue::FORMAT))
+            .arg(format!("--jobs={}", numbers.join(",")));
+        let queued = match self.query(&on_cluster(cmd, id)) {
+            Ok(output) => squeue::numbers(&output.stdout),
+            // So it says when none of the numbers is in the queue.
+            Err(SchedError::UnknownJob { .. }) => squeue::numbers(b""),
+            Err(_) => return,
+        };
+        for job in jobs.iter().filter(|job| !queued.contains(&own_number(job))) {
+            notices.push(Notice::warning(
+                "stale-record",
+                format!(
+                    "accounting shows job {} as {}, but the controller does not know it: its end \
+                     was never recorded",
+                    job.id, job.state,
+                ),
+            ));
+        }
+    }
+
+    fn reading(&self, rows: &[Row<'_>]) -> Reading {
+        Reading {
+            folded: self
+                .folds()
+                .unwrap_or_else(|| !records::has_exit_code(rows) || self.is_folded()),
+            cpu_time_lost: self.release().is_some_and(quirks::loses_cpu_time),
+        }
+    }
+
+    /// Whether this Slurm prints exit codes minus 128, as far as that is known without asking.
+    fn folds(&self) -> Option<bool> {
+        self.release()?.is_before(Version(25, 11))
+    }
+
+    /// Whether exit codes may be printed minus 128. Where the field list leaves it open, this asks
+    /// for the version, once.
+    fn is_folded(&self) -> bool {
+        if self.folds().is_none() && self.fields().is_ok() {
+            self.version.get_or_init(|| {
+                let output = self.query(&Cmd::new("sacct", &["--version"])).ok()?;
+                Version::parse(&output.stdout)
+            });
+        }
+        self.folds().unwrap_or(true)
+    }
+
+    fn stored_script(&self, job: &Job) -> Result<(String, Vec<u8>), String> {
+        let no = |why: &dyn fmt::Display| format!("accounting: {why}");
+        // Stored scripts came with the same release as the submit line.
+        if !self.fields().map_err(|error| no(&error))?.has(Field::SubmitLine) {
+            return Err(no(&"this Slurm stores no scripts"));
+        }
+        let cmd =
+            Cmd::new("sacct", &["--batch-script"]).arg(format!("--jobs={}", queried(&job.id)));
+        let output = self.query(&on_cluster(cmd, &job.id)).map_err(|error| no(&error))?;
+        let script = script::from_accounting(&output.stdout);
+        let bytes =
+            script.ok_or_else(|| no(&"no script is stored for this job, or not for you"))?;
+        Ok(("the copy in the accounting database".to_owned(), bytes))
+    }
+
+    fn controlled_script(&self, job: &Job) -> Result<(String, Vec<u8>), String> {
+        let no = |why: &dyn fmt::Display| format!("controller: {why}");
+        // Where its record was wanted it was asked already, and what it gave is in the job.
+        let unasked = self.records_logs() && self.may_remember(job);
+        if !(unasked || controller_knows(job)) {
+            return Err(no(&"it has forgotten the job"));
+        }
+        let id = match job.id.part {
+            Part::Component(_) => own_number(job).to_string(),
+            _ => queried(&job.id),
+        };
+        let cmd = on_cluster(Cmd::new("scontrol", &[]), &job.id);
+        let cmd = cmd.arg("write").arg("batch_script").arg(id).arg("-");
+        let output = self.query(&cmd).map_err(|error| no(&error))?;
+        Ok(("the copy in the controller".to_owned(), output.stdout))
+    }
+
+    fn script_file(&self, job: &Job) -> Result<(String, Vec<u8>), String> {
+        let submitted = job.submit_line.as_deref().and_then(script::path_in_submit_line);
+        let path = job.command.as_deref().filter(|path| path.starts_with('/')).or(submitted);
+        let path = path.and_then(|path| script::resolve(path, job.work_dir.as_deref()));
+        let path = path.ok_or("file: the submission names no script")?;
+        self.read_script(&path, job).map_err(|why| format!("file: {why}"))
+    }
+
+    fn read_script(&self, path: &Path, job: &Job) -> Result<(String, Vec<u8>), String> {
+        let content = self.runner.open(path).map_err(|error| error.to_string())?;
+        let shown = path.display();
+        if content.size() > SCRIPT_LIMIT {
+            return Err(format!("{shown}: too large for a batch script"));
+        }
+        let bytes = content.read_all(SCRIPT_LIMIT).map_err(|error| format!("{shown}: {error}"))?;
+        let changed = match (content.modified(), job.submitted.get()) {
+            (Some(modified), Some(submitted)) => modified > submitted,
+            _ => false,
+        };
+        let note = if changed { ", which was changed after the job was submitted" } else { "" };
+        Ok((format!("the file {shown}{note}"), bytes))
+    }
+
+    /// Runs a query; what Slurm refuses becomes the error it means.
+    fn query(&self, cmd: &Cmd) -> Result<Output, SchedError> {
+        let output = self.runner.run(cmd)?;
+        // `scontrol write` complains and still exits with zero.
+        let complains = String::from_utf8_lossy(&output.finished.stderr);
+        let complains = complains.contains("error") || complains.contains("failed");
+        if output.finished.success() && !(output.stdout.is_empty() && complains) {
+            return Ok(output);
+        }
+        Err(refusal::meaning(cmd, &output))
+    }
+}
+
+fn on_cluster(cmd: Cmd, id: &JobId) -> Cmd {
+    match &id.cluster {
+        Some(cluster) => cmd.arg(format!("--clusters={cluster}")),
+        None => cmd,
+    }
+}
+
+/// An id as Slurm's clients take it: without the cluster, and without a bracket of tasks.
+fn queried(id: &JobId) -> String {
+    let part = if matches!(id.part, Part::Tasks(_)) { Part::Whole } else { id.part.clone() };
+    JobId { number: id.number, part, cluster: None }.to_string()
+}
+
+/// Whether the controller gave a part of the record.
+fn controller_knows(job: &Job) -> bool {
+    job.source == Source::Controller || job.command.is_some()
+}
+
+/// The number that a record has for itself: each array task and component has its own.
+fn own_number(job: &Job) -> u64 {
+    match job.raw_id {
+        Known::Value(number) => number,
+        _ => job.id.number,
+    }
+}
+
+/// Whether a bracket of tasks, such as `1-9,20-40:10%2`, names one.
+fn names_task(tasks: &str, task: u64) -> bool {
+    let tasks = tasks.split('%').next().unwrap_or("");
+    tasks.split(',').any(|range| {
+        let (range, step) = range.split_once(':').unwrap_or((range, "1"));
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        match (first.parse::<u64>(), last.parse(), step.parse()) {
+            (Ok(first), Ok(last), Ok(step)) if step > 0 => {
+                (first..=last).contains(&task) && (task - first).is_multiple_of(step)
+            }
+            _ => false,
+        }
+    })
+}
+
+fn unreadable_rows(count: usize) -> Notice {
+    let records = if count == 1 { "record" } else { "records" };
+    Notice::warning("unreadable-rows", format!("{count} {records} of Slurm could not be read"))
+}

@@ -1,0 +1,100 @@
+//! How releases of Slurm differ where it changes an answer.
+//!
+//! One row per difference: since when or until when, what it does, and, where an answer can be
+//! wrong for it, what to say and for which jobs. Sources: Slurm's CHANGELOG and release notes,
+//! and what 20.11, 22.05, 24.11 and 26.05 were seen to print.
+
+use crate::model::{BaseState, Exit, Job, Known, Notice};
+
+use super::release::{Release, Version};
+
+/// A difference between releases.
+#[derive(Debug)]
+pub struct Quirk {
+    /// A stable name.
+    pub id: &'static str,
+    /// Whether the release may have it.
+    pub applies: fn(Release) -> bool,
+    /// What it does.
+    pub effect: &'static str,
+    /// What to say about a job whose answer it can change.
+    caveat: Option<Caveat>,
+}
+
+#[derive(Debug)]
+struct Caveat {
+    code: &'static str,
+    text: &'static str,
+    concerns: fn(&Job) -> bool,
+}
+
+/// Every difference that jobwise minds.
+pub static QUIRKS: &[Quirk] = &[
+    Quirk {
+        id: "folded-exit-codes",
+        applies: |release| release.is_before(Version(25, 11)) != Some(false),
+        effect: "exit codes of 128 and more are printed minus 128",
+        caveat: Some(Caveat {
+            code: "folded-exit-code",
+            text: "this Slurm prints exit codes of 128 and more minus 128, so an exit code has two \
+                   readings",
+            // Nobody wonders whether exit 1 was exit 129.
+            concerns: |job| exits(job).any(|exit| exit.code > 1 && exit.codes().len() > 1),
+        }),
+    },
+    Quirk {
+        id: "memory-request-per-node-or-cpu",
+        applies: |release| release.is_before(Version(21, 8)) != Some(false),
+        effect: "ReqMem counts per node (n) or CPU (c), and is 0n where memory follows GPUs",
+        caveat: None,
+    },
+    Quirk {
+        id: "no-log-path-in-accounting",
+        applies: |release| release.is_before(Version(24, 5)) != Some(false),
+        effect: "accounting keeps no path of the logs; only the controller knows it, for minutes",
+        caveat: None,
+    },
+    Quirk {
+        id: "lost-cpu-time",
+        applies: loses_cpu_time,
+        effect: "the CPU time of srun steps is zero in 25.05.0 to .6 and 25.11.0 to .2",
+        caveat: None,
+    },
+    Quirk {
+        id: "sampled-memory",
+        applies: |release| release.is_before(Version(24, 11)) != Some(false),
+        effect: "MaxRSS is sampled; work that grows or ends between two samples shows less",
+        caveat: Some(Caveat {
+            code: "sampled-memory",
+            text: "this Slurm samples memory at intervals, so the true peak was at least what is \
+                   shown",
+            concerns: |job| is_out_of_memory(job) && job.peak_memory().is_some(),
+        }),
+    },
+];
+
+/// Whether a CPU time of zero may be one that was lost.
+pub(super) fn loses_cpu_time(release: Release) -> bool {
+    release.is_before(Version(25, 5)) == Some(false)
+        && release.is_before(Version(26, 5)) != Some(false)
+}
+
+/// What to say about these jobs.
+pub(super) fn notices(release: Release, jobs: &[Job]) -> Vec<Notice> {
+    let caveats = QUIRKS.iter().filter(|quirk| (quirk.applies)(release));
+    caveats
+        .filter_map(|quirk| quirk.caveat.as_ref())
+        .filter(|caveat| jobs.iter().any(caveat.concerns))
+        .map(|caveat| Notice::info(caveat.code, caveat.text))
+        .collect()
+}
+
+fn exits(job: &Job) -> impl Iterator<Item = Exit> {
+    let steps = job.steps.iter().map(|step| &step.exit);
+    [&job.exit, &job.derived_exit].into_iter().chain(steps).filter_map(Known::get)
+}
+
+fn is_out_of_memory(job: &Job) -> bool {
+    job.state.base == BaseState::OutOfMemory
+        || job.steps.iter().any(|step| step.state.base == BaseState::OutOfMemory)
+}

@@ -1,0 +1,225 @@
+//! Records of `sacct --duplicates` into jobs: which row is which run, and whose each step is.
+//!
+//! Facts: `man sacct`, data seen in Slurm 20.11 to 26.05. One id may have several rows: the runs of
+//! a requeued job (each with its own submit time, within seconds of the end of the one before), or
+//! a job of years ago whose number came round again. Only the first kind is an earlier run.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::model::{
+    Exit, Job, JobId, Known, Notice, Part, Source, Span, State, Step, StepId, Tres,
+};
+
+use super::fields::Field;
+use super::rows::Row;
+use super::values;
+
+/// A requeue is submitted when the run before it ends; longer apart, the number was reused.
+const REQUEUE_GAP: SignedDuration = SignedDuration::from_hours(24);
+/// Clocks of controller and node may differ by this much.
+const CLOCK_SLACK: SignedDuration = SignedDuration::from_secs(60);
+
+/// What the release means for reading a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Reading {
+    /// Exit codes of 128 and more were printed minus 128.
+    pub(super) folded: bool,
+    /// A CPU time of zero may be one that was lost.
+    pub(super) cpu_time_lost: bool,
+}
+
+/// A step that waits for its run.
+struct Loose {
+    step: Step,
+    started: Option<Timestamp>,
+    /// The job row it followed, as an index into the runs of its id.
+    after: Option<usize>,
+}
+
+#[derive(Default)]
+struct Runs {
+    runs: Vec<Job>,
+    steps: Vec<Loose>,
+}
+
+/// Whether any row shows an exit code, so that it matters how codes are printed.
+pub(super) fn has_exit_code(rows: &[Row<'_>]) -> bool {
+    let code = |text: &str| text.split_once(':').is_some_and(|(code, _)| code != "0");
+    rows.iter().any(|row| code(row.get(Field::Exit)) || code(row.get(Field::DerivedExit)))
+}
+
+/// One job per id, in the order of the records, with steps and earlier runs.
+pub(super) fn jobs(rows: &[Row<'_>], reading: Reading) -> (Vec<Job>, Vec<Notice>) {
+    let mut found: Vec<(JobId, Runs)> = Vec::new();
+    let mut places: BTreeMap<JobId, usize> = BTreeMap::new();
+    for row in rows {
+        // `rows` lets only records pass that begin with an id.
+        let Ok((id, step)) = JobId::parse_with_step(row.get(Field::Id)) else { continue };
+        let place = *places.entry(id.clone()).or_insert_with(|| {
+            found.push((id.clone(), Runs::default()));
+            found.len() - 1
+        });
+        let runs = &mut found[place].1;
+        match step {
+            None => runs.runs.push(job(row, id, reading)),
+            Some(step) => runs.steps.push(Loose {
+                step: read_step(row, step, reading),
+                started: values::time(row.get(Field::Start)).get(),
+                after: runs.runs.len().checked_sub(1),
+            }),
+        }
+    }
+    let mut notices = Vec::new();
+    let jobs = found.into_iter().filter_map(|(id, runs)| runs.join(&id, &mut notices)).collect();
+    (jobs, notices)
+}
+
+impl Runs {
+    /// The newest run, with its earlier ones; `None` when there are only steps.
+    fn join(self, id: &JobId, notices: &mut Vec<Notice>) -> Option<Job> {
+        let mut runs = self.runs;
+        for Loose { step, started, after } in self.steps {
+            let holds = |run: &Job| match (run.started.get(), started) {
+                (Some(begin), Some(at)) => {
+                    at >= begin - CLOCK_SLACK
+                        && run.ended.get().is_none_or(|end| at <= end + CLOCK_SLACK)
+                }
+                _ => true,
+            };
+            let after = after.filter(|index| holds(&runs[*index]));
+            let owner =
+                after.or_else(|| runs.iter().rposition(holds)).or(runs.len().checked_sub(1));
+            match owner {
+                Some(owner) => runs[owner].steps.push(step),
+                None => notices.push(Notice::warning(
+                    "unreadable-rows",
+                    format!("step {id}.{} has no job record; it is left out", step.id),
+                )),
+            }
+        }
+        runs.sort_by_key(|run| run.submitted.get());
+        let mut newest = runs.pop()?;
+        while let Some(run) = runs.pop() {
+            let later = newest.earlier.first().unwrap_or(&newest);
+            if !is_earlier_run(&run, later) {
+                notices.push(Notice::info(
+                    "reused-id",
+                    format!(
+                        "the number of job {id} was used before by another job; this is the newest"
+                    ),
+                ));
+                break;
+            }
+            newest.earlier.insert(0, run);
+        }
+        Some(newest)
+    }
+}
+
+fn is_earlier_run(run: &Job, later: &Job) -> bool {
+    let same_owner = match (run.uid.get(), later.uid.get()) {
+        (Some(one), Some(other)) => one == other,
+        _ => run.user == later.user,
+    };
+    let end = run.ended.get().or(run.started.get()).or(run.submitted.get());
+    let near = match (end, later.submitted.get()) {
+        (Some(end), Some(submitted)) => submitted.duration_since(end) <= REQUEUE_GAP,
+        _ => true,
+    };
+    same_owner && near
+}
+
+fn job(row: &Row<'_>, id: JobId, reading: Reading) -> Job {
+    let state = State::parse(row.get(Field::State));
+    let over = is_over(&state, row);
+    let started = values::time(row.get(Field::Start));
+    let has_begun = started.is_value();
+    let raw_id = match id.part {
+        Part::Whole => Known::NotGathered,
+        _ => values::count(row.get(Field::RawId)),
+    };
+    Job {
+        raw_id,
+        name: row.get(Field::Name).to_owned(),
+        user: values::text(row.get(Field::User)),
+        uid: values::count(row.get(Field::Uid)),
+        account: values::text(row.get(Field::Account)),
+        cluster: values::text(row.get(Field::Cluster)),
+        partition: values::text(row.get(Field::Partition)),
+        qos: values::text(row.get(Field::Qos)),
+        exit: exit(row, Field::Exit, over, reading),
+        derived_exit: exit(row, Field::DerivedExit, over, reading),
+        reason: values::word(row.get(Field::Reason)),
+        submitted: values::time(row.get(Field::Submit)),
+        eligible: values::time(row.get(Field::Eligible)),
+        ended: values::time(row.get(Field::End)),
+        elapsed: if has_begun { values::span(row.get(Field::Elapsed)) } else { Known::NotGathered },
+        started,
+        limit: values::span(row.get(Field::Limit)),
+        cpu_time: if has_begun { cpu_time(row, over, reading) } else { Known::NotGathered },
+        requested_memory: values::requested_memory(row.get(Field::RequestedMemory)),
+        nodes: positive(values::count(row.get(Field::Nodes))),
+        cpus: positive(values::count(row.get(Field::Cpus))),
+        requested: Tres::parse(row.get(Field::Requested)),
+        allocated: Tres::parse(row.get(Field::Allocated)),
+        node_list: values::word(row.get(Field::NodeList)),
+        failed_node: values::word(row.get(Field::FailedNode)),
+        constraints: values::text(row.get(Field::Constraints)),
+        restarts: values::count(row.get(Field::Restarts)),
+        submit_line: values::text(row.get(Field::SubmitLine)),
+        work_dir: values::text(row.get(Field::WorkDir)),
+        stdout: values::text(row.get(Field::Stdout)),
+        stderr: values::text(row.get(Field::Stderr)),
+        comment: values::text(row.get(Field::Comment)),
+        ..Job::bare(id, state, Source::Accounting)
+    }
+}
+
+fn read_step(row: &Row<'_>, id: StepId, reading: Reading) -> Step {
+    let state = State::parse(row.get(Field::State));
+    let over = is_over(&state, row);
+    Step {
+        id,
+        name: row.get(Field::Name).to_owned(),
+        exit: exit(row, Field::Exit, over, reading),
+        elapsed: values::span(row.get(Field::Elapsed)),
+        cpu_time: cpu_time(row, over, reading),
+        tasks: values::count(row.get(Field::Tasks)),
+        nodes: positive(values::count(row.get(Field::Nodes))),
+        node_list: values::word(row.get(Field::NodeList)),
+        max_rss: values::bytes(row.get(Field::MaxRss)),
+        max_rss_node: values::word(row.get(Field::MaxRssNode)),
+        submit_line: values::text(row.get(Field::SubmitLine)),
+        stdout: values::text(row.get(Field::Stdout)),
+        stderr: values::text(row.get(Field::Stderr)),
+        allocated: Tres::parse(row.get(Field::Allocated)),
+        state,
+    }
+}
+
+/// A requeued run is over although its job waits again.
+fn is_over(state: &State, row: &Row<'_>) -> bool {
+    state.is_ended() || values::time(row.get(Field::End)).is_value()
+}
+
+/// Before the end `0:0` is only a place holder.
+fn exit(row: &Row<'_>, field: Field, over: bool, reading: Reading) -> Known<Exit> {
+    if over { values::exit(row.get(field), reading.folded) } else { Known::NotGathered }
+}
+
+/// Zero is no measurement while the work runs, and in releases that lose it.
+fn cpu_time(row: &Row<'_>, over: bool, reading: Reading) -> Known<Span> {
+    match values::span(row.get(Field::CpuTime)) {
+        Known::Value(span) if span == Span::default() && (!over || reading.cpu_time_lost) => {
+            Known::NotGathered
+        }
+        known => known,
+    }
+}
+
+/// No job has zero nodes or CPUs: zero says that none were assigned.
+fn positive(count: Known<u64>) -> Known<u64> {
+    if count == Known::Value(0) { Known::NotGathered } else { count }
+}

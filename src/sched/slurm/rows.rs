@@ -1,0 +1,107 @@
+//! The text of `sacct --parsable2` back into records.
+//!
+//! `sacct` escapes nothing: a job name, comment or command line may hold pipes, unit separators and
+//! newlines (seen in all of 20.11 to 26.05). So the delimiter is three characters that nobody types
+//! (`--delimiter` takes any string since 17.02), and lines are joined until the columns are all
+//! there.
+
+use crate::model::JobId;
+
+use super::fields::{Field, Layout};
+
+/// Between two columns.
+pub(super) const DELIMITER: &str = "@~@";
+
+/// One record, as many cells as the layout has columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Row<'l> {
+    layout: &'l Layout,
+    cells: Vec<String>,
+}
+
+impl Row<'_> {
+    /// A cell; empty where this `sacct` has no such column.
+    pub(super) fn get(&self, field: Field) -> &str {
+        let position = self.layout.position(field);
+        position.and_then(|position| self.cells.get(position)).map_or("", String::as_str)
+    }
+}
+
+/// The records of an output, and how many could not be read.
+pub(super) fn read<'l>(output: &[u8], layout: &'l Layout) -> (Vec<Row<'l>>, usize) {
+    let text = String::from_utf8_lossy(output);
+    let mut rows = Vec::new();
+    let mut unreadable = 0;
+    let mut close = |record: Option<String>| {
+        let Some(record) = record else { return };
+        let cells: Vec<String> = record.split(DELIMITER).map(str::to_owned).collect();
+        // Too many columns: some text holds the delimiter, and none of it can be told apart.
+        if cells.len() == layout.len() {
+            rows.push(Row { layout, cells });
+        } else {
+            unreadable += 1;
+        }
+    };
+    let mut record: Option<String> = None;
+    let mut stray = 0;
+    for line in text.strip_suffix('\n').unwrap_or(&text).split('\n') {
+        if opens_record(line) {
+            close(record.replace(line.to_owned()));
+        } else if let Some(record) = &mut record {
+            record.push('\n');
+            record.push_str(line);
+        } else if !line.trim().is_empty() {
+            stray += 1;
+        }
+    }
+    close(record);
+    (rows, unreadable + stray)
+}
+
+/// A record begins with an id and a delimiter; a line of somebody's text does not.
+fn opens_record(line: &str) -> bool {
+    line.split_once(DELIMITER).is_some_and(|(id, _)| JobId::parse_with_step(id).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::fields::Fields;
+    use super::*;
+
+    fn layout() -> Layout {
+        Fields::from_help(b"JobID State ExitCode JobName Comment").expect("fields").layout(true)
+    }
+
+    fn names(output: &str) -> (Vec<String>, usize) {
+        let layout = layout();
+        let (rows, unreadable) = read(output.as_bytes(), &layout);
+        (rows.iter().map(|row| row.get(Field::Name).to_owned()).collect(), unreadable)
+    }
+
+    #[test]
+    fn text_with_newlines_pipes_and_separators_stays_in_its_column() {
+        let output = "80@~@COMPLETED@~@0:0@~@two\nlines@~@line1\n2nd\ttab\n\
+                      81@~@COMPLETED@~@0:0@~@unit\u{1f}sep|pipe@~@\n";
+        assert_eq!(names(output), (vec!["two\nlines".to_owned(), "unit\u{1f}sep|pipe".into()], 0));
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_read_is_counted_and_costs_no_other() {
+        let output = "garbage\n1@~@FAILED@~@1:0@~@cut\n2@~@FAILED@~@1:0@~@good@~@\n\
+                      3@~@FAILED@~@1:0@~@has@~@the@~@delimiter\n";
+        assert_eq!(names(output), (vec!["good".to_owned()], 3));
+        assert_eq!(names(""), (vec![], 0));
+    }
+
+    proptest! {
+        /// Any bytes are read; every row has all columns.
+        #[test]
+        fn any_bytes_are_read(output in prop::collection::vec(any::<u8>(), 0..200)) {
+            let layout = layout();
+            let (rows, _) = read(&output, &layout);
+            prop_assert!(rows.iter().all(|row| row.cells.len() == layout.len()));
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! What the controller prints about jobs and partitions.
+//!
+//! `scontrol show` prints `Key=Value` pairs and escapes nothing: names hold blanks and newlines. So
+//! the text is cut at keys, not at blanks, and text that users write ends only at a key that is
+//! known to follow it. Facts: recorded outputs of Slurm 20.11 to 26.05.
+
+use std::collections::BTreeMap;
+
+use crate::model::{
+    BaseState, Bytes, Job, JobId, Known, Limits, Memory, MemoryScope, Part, Source, Span, State,
+    Tres,
+};
+
+use super::values;
+
+/// Keys whose value is text that a user wrote.
+const FREE_TEXT: [&str; 10] = [
+    "JobName",
+    "Command",
+    "SubmitLine",
+    "WorkDir",
+    "Comment",
+    "AdminComment",
+    "SystemComment",
+    "StdErr",
+    "StdIn",
+    "StdOut",
+];
+/// Keys that can follow such text.
+const AFTER_FREE_TEXT: [&str; 22] = [
+    "UserId",
+    "Command",
+    "SubmitLine",
+    "WorkDir",
+    "Comment",
+    "AdminComment",
+    "SystemComment",
+    "StdErr",
+    "StdIn",
+    "StdOut",
+    "Power",
+    "Container",
+    "ContainerID",
+    "CpusPerTres",
+    "MemPerTres",
+    "TresPerNode",
+    "TresPerJob",
+    "TresPerTask",
+    "TresPerSocket",
+    "TresBind",
+    "NtasksPerTRES",
+    "MailUser",
+];
+
+/// The pairs of one record.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Record(BTreeMap<String, String>);
+
+impl Record {
+    fn get(&self, key: &str) -> &str {
+        self.0.get(key).map_or("", String::as_str)
+    }
+}
+
+/// The records of an output; each begins with `first=` at the start of a line.
+pub(super) fn records(output: &[u8], first: &str) -> Vec<Record> {
+    let text = String::from_utf8_lossy(output);
+    let mut found: Vec<String> = Vec::new();
+    for line in text.lines() {
+        if key_at(line) == Some(first) {
+            found.push(line.to_owned());
+        } else if let Some(record) = found.last_mut() {
+            record.push('\n');
+            record.push_str(line);
+        }
+    }
+    found.iter().map(|record| pairs(record)).collect()
+}
+
+fn pairs(text: &str) -> Record {
+    let mut found = BTreeMap::new();
+    let mut open: Option<(&str, usize)> = None;
+    let mut close = |open: Option<(&str, usize)>, end: usize| {
+        if let Some((key, start)) = open {
+            // The first of a repeated key: what a user writes mostly stands last.
+            found.entry(key.to_owned()).or_insert_with(|| text[start..end].trim().to_owned());
+        }
+    };
+    for at in word_starts(text) {
+        let Some(key) = key_at(&text[at..]) else { continue };
+        let in_free_text = open.is_some_and(|(key, _)| FREE_TEXT.contains(&key));
+        if !in_free_text || AFTER_FREE_TEXT.contains(&key) {
+            close(open.replace((key, at + key.len() + 1)), at);
+        }
+    }
+    close(open, text.len());
+    Record(found)
+}
+
+/// Where words begin: at the start and after each blank.
+fn word_starts(text: &str) -> impl Iterator<Item = usize> {
+    let after_blank = text.char_indices().filter(|(_, c)| matches!(c, ' ' | '\n' | '\t'));
+    std::iter::once(0).chain(after_blank.map(|(at, _)| at + 1))
+}
+
+/// The key that a text begins with, as in `JobId=1` or `ReqB:S:C:T=0:0:*:*`.
+fn key_at(text: &str) -> Option<&str> {
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "_:/".contains(c)))?;
+    let key = &text[..end];
+    let is_key = text[end..].starts_with('=') && key.starts_with(|c: char| c.is_ascii_uppercase());
+    is_key.then_some(key)
+}
+
+/// The jobs of `scontrol show job`, and how many records could not be read.
+pub(super) fn jobs(output: &[u8], folded: bool) -> (Vec<Job>, usize) {
+    let records = records(output, "JobId");
+    let jobs: Vec<Job> = records.iter().filter_map(|record| job(record, folded)).collect();
+    let unreadable = records.len() - jobs.len();
+    (jobs, unreadable)
+}
+
+fn job(record: &Record, folded: bool) -> Option<Job> {
+    let number: u64 = record.get("JobId").parse().ok()?;
+    let id = id(record, number);
+    let raw_id = match id.part {
+        Part::Whole => Known::NotGathered,
+        _ => Known::Value(number),
+    };
+    // Tasks that wait in one record have no log; its path is that of no task.
+    let log = |key: &str| match id.part {
+        Part::Tasks(_) => None,
+        _ => values::text(record.get(key)),
+    };
+    let (stdout, stderr) = (log("StdOut"), log("StdErr"));
+    let state = State::parse(record.get("JobState"));
+    let over = state.is_ended();
+    let (user, uid) = owner(record.get("UserId"));
+    let started = values::time(record.get("StartTime"));
+    let has_begun = started.is_value() && state.base != BaseState::Pending;
+    // Up to 23.11 one list says what was allocated, or asked for while the job waits.
+    let tres = Tres::parse(record.get("TRES"));
+    let list = |key: &str| values::word(record.get(key)).map(|list| Tres::parse(&list));
+    let allocated = list("AllocTRES").unwrap_or_default();
+    let requested = list("ReqTRES").unwrap_or_else(|| tres.clone());
+    Some(Job {
+        raw_id,
+        name: record.get("JobName").to_owned(),
+        user,
+        uid,
+        account: values::text(record.get("Account")),
+        partition: values::text(record.get("Partition")),
+        qos: values::text(record.get("QOS")),
+        exit: if over { values::exit(record.get("ExitCode"), folded) } else { Known::NotGathered },
+        reason: reason(record.get("Reason")),
+        submitted: values::time(record.get("SubmitTime")),
+        eligible: values::time(record.get("EligibleTime")),
+        // While it runs this is when the limit ends it, and before that a guess.
+        ended: if over { values::time(record.get("EndTime")) } else { Known::NotGathered },
+        elapsed: if has_begun { values::span(record.get("RunTime")) } else { Known::NotGathered },
+        started: if has_begun { started } else { Known::NotGathered },
+        limit: values::span(record.get("TimeLimit")),
+        requested_memory: memory(record),
+        nodes: values::count(record.get("NumNodes")),
+        cpus: values::count(record.get("NumCPUs")),
+        requested,
+        allocated: if allocated.is_empty() && has_begun { tres } else { allocated },
+        node_list: values::word(record.get("NodeList")),
+        failed_node: values::word(record.get("FailedNode")),
+        constraints: values::text(record.get("Features")),
+        restarts: values::count(record.get("Restarts")),
+        submit_line: values::text(record.get("SubmitLine")),
+        work_dir: values::text(record.get("WorkDir")),
+        stdout,
+        stderr,
+        command: values::text(record.get("Command")),
+        comment: values::text(record.get("Comment")),
+        dependency: values::word(record.get("Dependency")),
+        ..Job::bare(id, state, Source::Controller)
+    })
+}
+
+fn id(record: &Record, number: u64) -> JobId {
+    let count = |key: &str| values::count(record.get(key)).get();
+    let tasks = record.get("ArrayTaskId");
+    let (number, part) = if let Some(array) = count("ArrayJobId") {
+        let part = tasks.parse().map_or_else(|_| Part::Tasks(tasks.to_owned()), Part::Task);
+        (array, part)
+    } else if let Some(leader) = count("HetJobId") {
+        let offset = count("HetJobOffset").and_then(|offset| u32::try_from(offset).ok());
+        (leader, offset.map_or(Part::Whole, Part::Component))
+    } else {
+        (number, Part::Whole)
+    };
+    JobId { number, part, cluster: None }
+}
+
+/// `alice(1001)`.
+fn owner(text: &str) -> (Option<String>, Known<u64>) {
+    match text.strip_suffix(')').and_then(|text| text.rsplit_once('(')) {
+        Some((name, uid)) => (values::text(name), values::count(uid)),
+        None => (values::text(text), Known::NotGathered),
+    }
+}
+
+/// The reason as `squeue` words it: the controller prints blanks as underscores, and no reason of
+/// its own holds one. Node names after a colon keep theirs.
+fn reason(text: &str) -> Option<String> {
+    let text = values::word(text)?;
+    Some(match text.split_once(':') {
+        Some((words, names)) => format!("{}:{names}", words.replace('_', " ")),
+        None => text.replace('_', " "),
+    })
+}
+
+fn memory(record: &Record) -> Known<Memory> {
+    let amount = |key: &str, scope| match values::mebibytes(record.get(key)) {
+        Known::Value(Bytes(0)) => Known::NotGathered,
+        known => known.map(|bytes| Memory { bytes, scope }),
+    };
+    amount("MinMemoryNode", MemoryScope::Node).or(amount("MinMemoryCPU", MemoryScope::Cpu))
+}
+
+/// Adds to an accounting record what only the controller knows.
+pub(super) fn merge(job: &mut Job, live: &Job) {
+    if job.stdout.is_none() {
+        job.stdout.clone_from(&live.stdout);
+    }
+    if job.stderr.is_none() {
+        job.stderr.clone_from(&live.stderr);
+    }
+    job.command.clone_from(&live.command);
+    job.dependency.clone_from(&live.dependency);
+    if job.restarts == Known::NotGathered {
+        job.restarts.clone_from(&live.restarts);
+    }
+    if job.work_dir.is_none() {
+        job.work_dir.clone_from(&live.work_dir);
+    }
+    if !job.state.is_ended() {
+        // Accounting keeps an old reason, and hears of the end some seconds later.
+        job.reason.clone_from(&live.reason);
+        job.state = live.state.clone();
+        job.exit = live.exit.clone();
+        job.ended = live.ended.clone();
+        if live.state.is_ended() {
+            job.started = live.started.clone();
+            job.elapsed = live.elapsed.clone();
+        }
+    }
+}
+
+/// The limits of `scontrol show partition`; `None` when it printed no partition.
+pub(super) fn limits(output: &[u8]) -> Option<Limits> {
+    let records = records(output, "PartitionName");
+    let record = records.first()?;
+    let max_time: Known<Span> = values::span(record.get("MaxTime"));
+    Some(Limits {
+        partition: record.get("PartitionName").to_owned(),
+        max_time,
+        max_memory_per_node: values::mebibytes(record.get("MaxMemPerNode")),
+        max_memory_per_cpu: values::mebibytes(record.get("MaxMemPerCPU")),
+        node_memory: Known::NotGathered,
+        node_cpus: Known::NotGathered,
+    })
+}
+
+/// The largest node of `sinfo --exact --format=%m|%c`: memory, and CPUs.
+pub(super) fn largest_node(output: &[u8]) -> (Known<Bytes>, Known<u64>) {
+    let text = String::from_utf8_lossy(output);
+    let sizes = text.lines().filter_map(|line| line.split_once('|'));
+    let (memory, cpus): (Vec<_>, Vec<_>) = sizes
+        .map(|(memory, cpus)| (values::mebibytes(memory).get(), values::count(cpus).get()))
+        .unzip();
+    (memory.into_iter().flatten().max().into(), cpus.into_iter().flatten().max().into())
+}
