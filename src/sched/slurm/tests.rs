@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use proptest::prelude::*;
 
 use super::*;
-use crate::host::{Caller, Content, ExecError, FileError, FileErrorKind};
+use crate::host::{Caller, Content, ExecError, FileError, FileErrorKind, Finished};
 use crate::model::{BaseState, Bytes, Exit, MemoryScope, Span};
 
 /// A machine on which each command that holds a word answers with fixed bytes.
@@ -304,6 +304,7 @@ fn a_recent_job_of_an_old_version_gets_its_log_from_the_controller() {
         Fake::slurm("22.05")
             .says("--jobs=67", &fixture("22.05", "sacct-oom"))
             .says("show job 67", &fixture("22.05", "scontrol-oom"))
+            .says("write batch_script 67 -", b"#!/bin/bash\n")
     };
     let recent = fake().at(end + 60);
     let jobs = Jobs::new(&recent);
@@ -311,8 +312,7 @@ fn a_recent_job_of_an_old_version_gets_its_log_from_the_controller() {
     assert_eq!(job.stdout.as_deref(), Some("/home/alice/oom-67_4294967294.out"));
     assert_eq!(job.command.as_deref(), Some("/home/scripts/oom.sh"));
     // With the script this is the whole budget: field list, record, controller, script.
-    let recent = recent.says("write batch_script 67 -", b"#!/bin/bash\n");
-    let script = Jobs::new(&recent).script(&job).expect("a script");
+    let script = jobs.script(&job).expect("a script");
     assert_eq!(script.1, b"#!/bin/bash\n");
     assert_eq!(recent.asked().len(), 4, "{:?}", recent.asked());
     // A day later nobody remembers: the controller is not troubled.
