@@ -38,11 +38,9 @@ pub fn expand(list: &str, cap: usize) -> Result<Vec<String>, HostlistError> {
         for piece in pieces(word) {
             let endings = match piece {
                 Piece::Text(text) => vec![text.to_owned()],
-                Piece::Numbers(ranges) => {
-                    numbers(ranges, cap).ok_or_else(malformed)?.ok_or_else(|| {
-                        HostlistError::TooMany { text: list.to_owned(), cap }
-                    })?
-                }
+                Piece::Numbers(ranges) => numbers(ranges, cap)
+                    .ok_or_else(malformed)?
+                    .ok_or_else(|| HostlistError::TooMany { text: list.to_owned(), cap })?,
             };
             if names.len() + made.len().saturating_mul(endings.len()) > cap {
                 return Err(HostlistError::TooMany { text: list.to_owned(), cap });

@@ -4,10 +4,12 @@
 
 mod clean;
 mod hostlist;
+mod redact;
 mod width;
 mod words;
 
 pub use clean::{clean_line, printable};
 pub use hostlist::{HostlistError, compress, expand};
+pub use redact::{mask_secrets, masked};
 pub use width::{pad, pad_left, truncate, width, wrap};
 pub use words::{count, did_you_mean, join};
