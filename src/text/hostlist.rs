@@ -38,9 +38,7 @@ pub fn expand(list: &str, cap: usize) -> Result<Vec<String>, HostlistError> {
         for piece in pieces(word) {
             let endings = match piece {
                 Piece::Text(text) => vec![text.to_owned()],
-                Piece::Numbers(ranges) => numbers(ranges, cap)
-                    .ok_or_else(malformed)?
-                    .ok_or_else(|| HostlistError::TooMany { text: list.to_owned(), cap })?,
+                Piece::Numbers(ranges) => numbers(list, ranges, cap)?,
             };
             if names.len() + made.len().saturating_mul(endings.len()) > cap {
                 return Err(HostlistError::TooMany { text: list.to_owned(), cap });
@@ -90,25 +88,26 @@ fn pieces(word: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-/// The numbers of `01-03,05`, padded as the lower end of each range is. `None` when malformed,
-/// `Some(None)` when there are more than `cap`.
-fn numbers(ranges: &str, cap: usize) -> Option<Option<Vec<String>>> {
+/// The numbers of `01-03,05`, padded as the lower end of each range is.
+fn numbers(list: &str, ranges: &str, cap: usize) -> Result<Vec<String>, HostlistError> {
+    let malformed = || HostlistError::Malformed { text: list.to_owned() };
     let mut all = Vec::new();
     for range in ranges.split(',') {
         let (low, high) = range.split_once('-').unwrap_or((range, range));
-        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        if !digits(low) || !digits(high) {
-            return None;
-        }
-        let (first, last): (u64, u64) = (low.parse().ok()?, high.parse().ok()?);
-        let more = usize::try_from(last.checked_sub(first)?).unwrap_or(usize::MAX);
-        if more >= cap.saturating_sub(all.len()) {
-            return Some(None);
+        let (first, last) = number(low).zip(number(high)).ok_or_else(malformed)?;
+        let more = last.checked_sub(first).ok_or_else(malformed)?;
+        if more >= (cap - all.len()) as u64 {
+            return Err(HostlistError::TooMany { text: list.to_owned(), cap });
         }
         let width = low.len();
         all.extend((first..=last).map(|number| format!("{number:0width$}")));
     }
-    Some(Some(all))
+    Ok(all)
+}
+
+fn number(text: &str) -> Option<u64> {
+    // Not parse alone: it takes a sign.
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
 /// Names as a compressed list, in their order: neighbours that differ only in their last number
@@ -147,10 +146,11 @@ fn bracket(stem: &str, numbers: &[&str]) -> String {
         _ => {
             let parts: Vec<String> = ranges
                 .iter()
-                .map(|(low, high)| match low == high {
-                    true => (*low).to_owned(),
-                    false => format!("{low}-{high}"),
-                })
+                .map(
+                    |(low, high)| {
+                        if low == high { (*low).to_owned() } else { format!("{low}-{high}") }
+                    },
+                )
                 .collect();
             format!("{stem}[{}]", parts.join(","))
         }

@@ -1,8 +1,8 @@
 //! Secrets masked in place.
 //!
 //! Masking keeps every length, so that offsets into a log stay true. The formats are those their
-//! issuers publish (AWS, GitHub, GitLab, Hugging Face, OpenAI, Anthropic, Slack, Google, npm, `PyPI`,
-//! RFC 7519, RFC 6750, RFC 7468) and the usual ways to write a password down. It refuses to guess:
+//! issuers publish (AWS, GitHub, GitLab, Hugging Face, OpenAI, Anthropic, Slack, Google, npm,
+//! `PyPI`, RFC 7519, RFC 6750, RFC 7468) and the usual ways to write a password down. It refuses to guess:
 //! a random-looking word without a published prefix or a telling name before it stays.
 
 use std::ops::Range;
@@ -207,6 +207,9 @@ fn secret(bytes: &[u8], at: Range<usize>, trigger: &str, rule: Rule) -> Option<R
     }
 }
 
+/// The special tokens of language models are no secrets.
+const PLAIN_TOKENS: &[&[u8]] = &[b"pad", b"eos", b"bos", b"unk", b"sep", b"cls", b"mask", b"next"];
+
 /// The value that a telling name is given.
 fn assigned(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
     // The whole name: HF_TOKEN, --password, aws_secret_access_key.
@@ -219,10 +222,8 @@ fn assigned(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
         return None;
     }
     let token = whole.ends_with(b"token");
-    // The special tokens of language models are no secrets.
-    const PLAIN: &[&[u8]] = &[b"pad", b"eos", b"bos", b"unk", b"sep", b"cls", b"mask", b"next"];
     if whole.ends_with(b"s")
-        || token && PLAIN.iter().any(|kind| whole.strip_suffix(b"_token") == Some(kind))
+        || token && PLAIN_TOKENS.iter().any(|kind| whole.strip_suffix(b"_token") == Some(kind))
     {
         return None;
     }
