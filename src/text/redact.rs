@@ -1,7 +1,7 @@
 //! Secrets masked in place.
 //!
 //! Masking keeps every length, so that offsets into a log stay true. The formats are those their
-//! issuers publish (AWS, GitHub, GitLab, Hugging Face, OpenAI, Anthropic, Slack, Google, npm,
+//! issuers publish (AWS, GitHub, `GitLab`, Hugging Face, `OpenAI`, Anthropic, Slack, Google, npm,
 //! `PyPI`, RFC 7519, RFC 6750, RFC 7468) and the usual ways to write a password down. It refuses to guess:
 //! a random-looking word without a published prefix or a telling name before it stays.
 
