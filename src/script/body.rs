@@ -50,11 +50,12 @@ pub(super) fn read(script: &mut Script, line: usize, bytes: &[u8]) {
 
 fn activates(words: &[&str]) -> bool {
     match words {
-        ["module" | "ml", "purge" | "list" | "avail" | "use" | "unload", ..] => false,
-        ["module", "load" | "add" | "swap" | "switch" | "restore", ..] | ["ml", _, ..] => true,
-        ["conda" | "mamba" | "micromamba" | "source" | ".", "activate", ..] => true,
-        ["spack", "load" | "env", ..] => true,
-        ["source" | ".", path, ..] => path.ends_with("/activate"),
+        ["ml", "purge" | "list" | "avail" | "use" | "unload", ..] => false,
+        ["module", verb, ..] => matches!(*verb, "load" | "add" | "swap" | "switch" | "restore"),
+        ["source" | ".", path, ..] => *path == "activate" || path.ends_with("/activate"),
+        ["conda" | "mamba" | "micromamba", verb, ..] => *verb == "activate",
+        ["spack", verb, ..] => matches!(*verb, "load" | "env"),
+        ["ml", _, ..] => true,
         _ => false,
     }
 }

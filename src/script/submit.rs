@@ -43,10 +43,11 @@ impl Given {
 }
 
 impl SubmitLine {
-    /// The option that decides for a component: the last one given for it.
+    /// The option that decides for a component: its own last one, or what it inherits; options
+    /// before any `:` hold for every component, those of the script included.
     pub fn effective(&self, component: usize, long: &str) -> Option<&Given> {
-        let own = |given: &&Given| given.option == long && given.component == component;
-        self.options.iter().rfind(own)
+        let given = self.options.iter().filter(|given| given.option == long);
+        given.filter(|given| given.component <= component).max_by_key(|given| given.component)
     }
 }
 

@@ -38,7 +38,7 @@ impl Word {
         let before = from.checked_sub(1).and_then(|index| self.places.get(index));
         let start = before.map_or(self.span.start, |place| place + 1);
         let prefix_is_plain = start - self.span.start == from;
-        prefix_is_plain.then(|| start..self.span.end)
+        prefix_is_plain.then_some(start..self.span.end)
     }
 }
 
