@@ -72,7 +72,9 @@ impl State {
         let base = WORDS
             .iter()
             .find(|(word, code, _)| {
-                upper == *word || upper == *code || (cut && upper.len() > 3 && word.starts_with(&upper))
+                upper == *word
+                    || upper == *code
+                    || (cut && upper.len() > 3 && word.starts_with(&upper))
             })
             .map_or_else(|| flag_base(&upper), |(_, _, base)| *base);
         let by = text.split_once(" by ").map(|(_, who)| who.trim().to_owned());
@@ -122,8 +124,8 @@ fn flag_base(word: &str) -> BaseState {
         "COMPLETING" | "CG" | "CONFIGURING" | "CF" | "RESIZING" | "RS" | "SIGNALING" | "SI"
         | "STAGE_OUT" | "SO" => BaseState::Running,
         "STOPPED" | "ST" => BaseState::Suspended,
-        "REQUEUED" | "RQ" | "REQUEUE_FED" | "RF" | "REQUEUE_HOLD" | "RH" | "RESV_DEL_HOLD" | "RD"
-        | "SPECIAL_EXIT" | "SE" => BaseState::Pending,
+        "REQUEUED" | "RQ" | "REQUEUE_FED" | "RF" | "REQUEUE_HOLD" | "RH" | "RESV_DEL_HOLD"
+        | "RD" | "SPECIAL_EXIT" | "SE" => BaseState::Pending,
         _ => BaseState::Other,
     }
 }

@@ -40,9 +40,8 @@ impl Bytes {
     pub fn parse(text: &str, bare: u64) -> Result<Self, UnitError> {
         let error = || UnitError::new(text, "an amount of memory");
         let trimmed = text.trim();
-        let digits = trimmed
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(trimmed.len());
+        let digits =
+            trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
         let (number, suffix) = trimmed.split_at(digits);
         let mut letters = suffix.chars();
         let unit = match letters.next().map(|c| c.to_ascii_uppercase()) {
