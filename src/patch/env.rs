@@ -20,7 +20,7 @@ pub(super) fn propose(
         return Ok(Proposal { place: Place::NotAtHand, from: None, to, because });
     };
     if let Some(set) = script.assignments.iter().find(|set| set.name == name) {
-        return Err(format!("line {} already sets {name} to {}", set.line, set.value));
+        return Err(format!("line {} already sets {name}", set.line));
     }
     if !script.is_posix_shell() {
         let interpreter = script.shebang.as_deref().unwrap_or("no interpreter line");
@@ -29,7 +29,7 @@ pub(super) fn propose(
         ));
     }
     let at = script.first_command.map_or(bytes.len(), |first| first.offset);
-    edits.insert_line(bytes, at, &to);
+    edits.insert_command(bytes, at, &to);
     Ok(Proposal { place: Place::Script, from: None, to, because })
 }
 

@@ -52,7 +52,6 @@ pub(super) fn propose(
     let base = ran_with.or(asked).ok_or("the job's memory limit is not known")?;
 
     let (wanted, mut because) = wanted(target, &unit, base);
-    let floor = asked.map_or(base, |asked| asked.max(base));
     if let Some(asked) = asked.filter(|asked| *asked != base) {
         because = format!("{because} ({}, that is {asked})", setting.in_words());
     }
@@ -64,7 +63,7 @@ pub(super) fn propose(
         && amount > most
     {
         let unlikely = "use a partition with larger nodes, or spread the work over more of them";
-        if most <= floor {
+        if most <= base {
             return Err(format!("{whose}, and the job has that already: {unlikely}"));
         }
         amount = most;
@@ -162,7 +161,7 @@ impl Unit {
         ];
         let caps = on_a_node.into_iter().filter_map(|(most, verb, per)| {
             let most = most?;
-            let words = format!("partition {partition} {verb} {most} {per}");
+            let words = format!("partition {partition} {verb} {} {per}", most.to_option());
             Some((Bytes(most.0 / self.per_node), words.trim_end().to_owned()))
         });
         let per_cpu = per_cpu

@@ -7,7 +7,16 @@ use similar::TextDiff;
 /// Replacements, in the order proposed.
 #[derive(Debug, Default)]
 pub(super) struct Edits {
-    replacements: Vec<(Range<usize>, Vec<u8>)>,
+    replacements: Vec<Replacement>,
+}
+
+#[derive(Debug)]
+struct Replacement {
+    span: Range<usize>,
+    /// Where a directive and a command are added at the same byte, the directive comes first:
+    /// behind a command it would not be read.
+    is_command: bool,
+    text: Vec<u8>,
 }
 
 impl Edits {
@@ -16,26 +25,28 @@ impl Edits {
     }
 
     pub(super) fn replace(&mut self, span: Range<usize>, text: &str) {
-        self.replacements.push((span, text.as_bytes().to_vec()));
+        let text = text.as_bytes().to_vec();
+        self.replacements.push(Replacement { span, is_command: false, text });
     }
 
-    /// Adds a line at byte `at`, the start of a line or the end of the script, with the line end
-    /// that the script uses there.
-    pub(super) fn insert_line(&mut self, script: &[u8], at: usize, line: &str) {
-        let before = script.get(..at).unwrap_or(script);
-        let dos = before.ends_with(b"\r\n")
-            || (before.is_empty() && script.split(|b| *b == b'\n').next().is_some_and(ends_in_cr));
-        let end = if dos { "\r\n" } else { "\n" };
-        let start = if before.is_empty() || before.ends_with(b"\n") { "" } else { end };
-        self.replacements.push((at..at, format!("{start}{line}{end}").into_bytes()));
+    /// Adds a directive at byte `at`: the start of a line or the end of the script.
+    pub(super) fn insert_directive(&mut self, script: &[u8], at: usize, line: &str) {
+        let text = whole_line(script, at, line);
+        self.replacements.push(Replacement { span: at..at, is_command: false, text });
+    }
+
+    /// Adds a command, likewise.
+    pub(super) fn insert_command(&mut self, script: &[u8], at: usize, line: &str) {
+        let text = whole_line(script, at, line);
+        self.replacements.push(Replacement { span: at..at, is_command: true, text });
     }
 
     /// The script with every replacement made.
     pub(super) fn apply(mut self, script: &[u8]) -> Vec<u8> {
-        self.replacements.sort_by_key(|(span, _)| span.start);
+        self.replacements.sort_by_key(|new| (new.span.start, new.is_command));
         let mut patched = Vec::with_capacity(script.len() + 64);
         let mut at = 0;
-        for (span, text) in &self.replacements {
+        for Replacement { span, text, .. } in &self.replacements {
             patched.extend_from_slice(script.get(at..span.start).unwrap_or_default());
             patched.extend_from_slice(text);
             at = at.max(span.end);
@@ -43,6 +54,16 @@ impl Edits {
         patched.extend_from_slice(script.get(at..).unwrap_or_default());
         patched
     }
+}
+
+/// A line with the line end that the script uses at byte `at`.
+fn whole_line(script: &[u8], at: usize, line: &str) -> Vec<u8> {
+    let before = script.get(..at).unwrap_or(script);
+    let dos = before.ends_with(b"\r\n")
+        || (before.is_empty() && script.split(|b| *b == b'\n').next().is_some_and(ends_in_cr));
+    let end = if dos { "\r\n" } else { "\n" };
+    let start = if before.is_empty() || before.ends_with(b"\n") { "" } else { end };
+    format!("{start}{line}{end}").into_bytes()
 }
 
 fn ends_in_cr(line: &[u8]) -> bool {

@@ -124,7 +124,7 @@ impl<'a> Sources<'a> {
                 match (&self.script, self.bytes) {
                     (Some(script), Some(bytes)) => {
                         let at = script.insertion_point(component);
-                        edits.insert_line(bytes, at, &format!("#SBATCH {new}"));
+                        edits.insert_directive(bytes, at, &format!("#SBATCH {new}"));
                         (Place::Script, None, new)
                     }
                     _ if self.submit.wrap || is_direct(&self.submit) => {

@@ -255,6 +255,16 @@ fn a_variable_is_set_unless_that_very_one_is() {
 }
 
 #[test]
+fn a_new_directive_stays_in_front_of_a_new_command() {
+    let script = "#!/bin/bash\n./run\n";
+    let job = killed(Bytes(100 * MIB), 1);
+    let edits = [Edit::Env { name: "A".into(), value: "b c".into() }, Edit::Memory];
+    let patched = propose(&target(script, &job), &edits).patched.expect("changed");
+    let expected = b"#!/bin/bash\n#SBATCH --mem=200M\nexport A='b c'\n./run\n";
+    assert_eq!(patched, expected);
+}
+
+#[test]
 fn of_several_components_only_the_one_concerned_changes() {
     let script = with("#SBATCH -n 1 --mem=50\n#SBATCH hetjob\n#SBATCH -p gpu");
     let mut job = killed(Bytes(50 * MIB), 1);

@@ -33,13 +33,12 @@ pub(super) fn propose(
     if let Some(asked) = asked.filter(|asked| *asked != base) {
         because = format!("{because} ({}, that is {asked})", setting.in_words());
     }
-    let floor = asked.map_or(base, |asked| asked.max(base));
     if let Some((most, partition)) = target
         .limits
         .and_then(|limits| Some((limits.max_time.get()?.as_seconds(), limits.partition.as_str())))
         && limit > most
     {
-        if most <= floor.as_seconds() {
+        if most <= base.as_seconds() {
             return Err(format!(
                 "partition {partition} allows {} at most: use one that allows more, or save \
                  checkpoints and continue in a further job",

@@ -23,8 +23,6 @@ pub struct Assignment {
     pub line: usize,
     /// The variable.
     pub name: String,
-    /// What stands behind the `=`, as written.
-    pub value: String,
 }
 
 /// Reads one command line of the body.
@@ -38,12 +36,8 @@ pub(super) fn read(script: &mut Script, line: usize, bytes: &[u8]) {
         if script.container.is_none() && contains(&words) {
             script.container = Some(line);
         }
-        for (name, value) in assigned(&words) {
-            script.assignments.push(Assignment {
-                line,
-                name: name.to_owned(),
-                value: value.to_owned(),
-            });
+        for name in assigned(&words) {
+            script.assignments.push(Assignment { line, name: name.to_owned() });
         }
     }
 }
@@ -73,14 +67,15 @@ fn contains(words: &[&str]) -> bool {
 
 /// The variables that a command sets: `export A=1 B=2`, `A=1`, `setenv A 1`. A variable set for
 /// one command only (`A=1 program`) counts too: the script has its own will about it.
-fn assigned<'a>(words: &[&'a str]) -> Vec<(&'a str, &'a str)> {
+fn assigned<'a>(words: &[&'a str]) -> Vec<&'a str> {
     let rest = match words {
-        ["setenv", name, value, ..] => return vec![(*name, *value)],
+        ["setenv", name, ..] => return vec![*name],
         ["export" | "declare" | "typeset" | "local" | "readonly" | "env", rest @ ..] => rest,
         other => other,
     };
     let settings = rest.iter().skip_while(|word| word.starts_with('-'));
-    settings.map_while(|word| word.split_once('=')).filter(|(name, _)| is_name(name)).collect()
+    let names = settings.map_while(|word| Some(word.split_once('=')?.0));
+    names.filter(|name| is_name(name)).collect()
 }
 
 fn is_name(name: &str) -> bool {

@@ -43,7 +43,7 @@ pub struct Script {
     pub activations: Vec<Activation>,
     /// Environment variables that the body sets.
     pub assignments: Vec<Assignment>,
-    /// The first line that runs something in a container.
+    /// The first line that asks for a container, or runs something in one.
     pub container: Option<usize>,
     /// For each component, the byte behind its last directive line (behind the shebang where it
     /// has none): the place for one more.
@@ -177,6 +177,9 @@ pub fn parse(bytes: &[u8]) -> Script {
         script.notes.push(Note { line, kind: NoteKind::DosLineEnds });
     }
     reader.finish(&mut script);
+    let in_container = ["container", "container-image"].map(|long| script.effective(long));
+    let line = in_container.into_iter().flatten().map(|directive| directive.line).min();
+    script.container = line.or(script.container);
     script.directives.sort_by_key(|directive| directive.line);
     script.notes.sort_by_key(|note| note.line);
     script

@@ -126,6 +126,7 @@ fn the_body_tells_environments_containers_and_variables() {
     assert_eq!(names, ["NCCL_SOCKET_IFNAME_X", "OMP_NUM_THREADS"]);
     assert_eq!(script.container, Some(5));
     assert!(read(&["module purge", "singularity --version"]).container.is_none());
+    assert_eq!(read(&["#SBATCH --container-image=foo.sqsh"]).container, Some(2));
 }
 
 #[test]
