@@ -85,6 +85,23 @@ pub(super) fn of_answer(error: &AnswerError) -> (Exit, Option<String>) {
 }
 
 fn of_scheduler(error: &SchedError) -> (Exit, Option<String>) {
-    let _ = error;
-    (Exit::QueryFailed, None)
+    let hint = |text: &str| Some(text.to_owned());
+    match error {
+        SchedError::UnknownJob { .. } => {
+            (Exit::No, hint("jobwise jobs lists yours; an old job may have left the database"))
+        }
+        SchedError::NoScheduler { .. } => {
+            (Exit::CannotAsk, hint("--demo shows a demo cluster; --log FILE needs no scheduler"))
+        }
+        SchedError::NoAccounting { .. } | SchedError::Forbidden { .. } => {
+            (Exit::CannotAsk, hint("--log FILE diagnoses a log without the record"))
+        }
+        SchedError::TimedOut { .. } => {
+            (Exit::QueryFailed, hint("try again later, or raise scheduler.deadline_seconds"))
+        }
+        SchedError::NotRecorded { .. } => {
+            (Exit::CannotAsk, hint("record it where the cluster is, with --record"))
+        }
+        SchedError::Failed { .. } => (Exit::QueryFailed, hint("-v shows each command")),
+    }
 }
