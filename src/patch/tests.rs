@@ -22,6 +22,17 @@ fn timed_out(limit: Span) -> Job {
     job
 }
 
+fn unlimited(partition: &str) -> Limits {
+    Limits {
+        partition: partition.to_owned(),
+        max_time: Known::Unlimited,
+        max_memory_per_node: Known::Unlimited,
+        max_memory_per_cpu: Known::Unlimited,
+        node_memory: Known::NotGathered,
+        node_cpus: Known::NotGathered,
+    }
+}
+
 fn target<'a>(script: &'a str, job: &'a Job) -> Target<'a> {
     Target {
         script: Some(script.as_bytes()),
@@ -133,10 +144,9 @@ fn what_was_measured_counts_when_it_is_more() {
 #[test]
 fn no_limit_of_the_partition_is_exceeded() {
     let limits = |node: u64, per_cpu: Option<u64>| Limits {
-        partition: "batch".into(),
         node_memory: Known::Value(Bytes(node)),
         max_memory_per_cpu: per_cpu.map(Bytes).into(),
-        ..Limits::default()
+        ..unlimited("batch")
     };
     let job = killed(Bytes(10 * GIB), 4);
     let run = |line: &str, limits: &Limits| {
@@ -191,11 +201,7 @@ fn a_job_without_a_time_limit_is_left_alone() {
 
 #[test]
 fn time_stops_at_the_partitions_limit() {
-    let limits = Limits {
-        partition: "short".into(),
-        max_time: Known::Value(Span::seconds(300)),
-        ..Limits::default()
-    };
+    let limits = Limits { max_time: Known::Value(Span::seconds(300)), ..unlimited("short") };
     let script = with("#SBATCH -t 4");
     let job = timed_out(Span::seconds(240));
     let patch = propose(&Target { limits: Some(&limits), ..target(&script, &job) }, &[Edit::Time]);
