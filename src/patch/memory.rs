@@ -1,7 +1,7 @@
 //! How much more memory to ask for, in the option that is used already.
 
 use super::script_edit::Edits;
-use super::setting::Sources;
+use super::setting::{Sources, steps_have_their_own};
 use super::{Proposal, Target};
 use crate::model::{BaseState, Bytes, Job, Limits, MemoryScope};
 
@@ -32,8 +32,9 @@ pub(super) fn propose(
     edits: &mut Edits,
 ) -> Result<Proposal, String> {
     sources.overruled(&["mem="], &["-M", "mem="])?;
-    let setting = sources.setting(&OPTIONS)?;
     let job = target.job;
+    steps_have_their_own(job, BaseState::OutOfMemory, &OPTIONS)?;
+    let setting = sources.setting(&OPTIONS)?;
     let unit = Unit::of(setting.given().map_or("mem", |(option, _)| option), job);
     let asked = match setting.given() {
         Some((_, value)) => {

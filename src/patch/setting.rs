@@ -2,7 +2,7 @@
 
 use super::script_edit::Edits;
 use super::{Place, Proposal, Target};
-use crate::model::Part;
+use crate::model::{BaseState, Job, Part, Step};
 use crate::script::{Directive, NoteKind, Script, SubmitLine, parse, parse_submit_line};
 
 /// The script and the submission command of a job.
@@ -135,6 +135,27 @@ impl<'a> Sources<'a> {
             }
         };
         Ok(Proposal { place, from, to, because })
+    }
+}
+
+/// Refuses where every step that ended in `state` was given a limit of its own: the job's cannot
+/// raise it.
+pub(super) fn steps_have_their_own(
+    job: &Job,
+    state: BaseState,
+    options: &[&str],
+) -> Result<(), String> {
+    let own = |step: &Step| {
+        let line = parse_submit_line(step.submit_line.as_deref()?);
+        let given = options.iter().find_map(|long| line.effective(0, long))?;
+        let all_there_is = given.value.as_deref() == Some("0");
+        (!all_there_is).then(|| format!("step {} was given {}", step.id, given.as_written()))
+    };
+    let ended = job.steps.iter().filter(|step| step.state.base == state);
+    let limits: Option<Vec<String>> = ended.map(own).collect();
+    match limits.as_deref() {
+        Some([first, ..]) => Err(format!("{first} of its own: raise it there")),
+        _ => Ok(()),
     }
 }
 

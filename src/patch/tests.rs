@@ -22,6 +22,37 @@ fn timed_out(limit: Span) -> Job {
     job
 }
 
+fn step(state: &str, submit_line: Option<&str>) -> Step {
+    Step {
+        id: StepId("0".into()),
+        name: "a".into(),
+        state: State::parse(state),
+        exit: Known::NotGathered,
+        elapsed: Known::NotGathered,
+        cpu_time: Known::NotGathered,
+        tasks: Known::NotGathered,
+        nodes: Known::NotGathered,
+        node_list: None,
+        max_rss: Known::NotGathered,
+        max_rss_node: None,
+        submit_line: submit_line.map(str::to_owned),
+        stdout: None,
+        stderr: None,
+        allocated: Tres::default(),
+    }
+}
+
+fn unlimited(partition: &str) -> Limits {
+    Limits {
+        partition: partition.to_owned(),
+        max_time: Known::Unlimited,
+        max_memory_per_node: Known::Unlimited,
+        max_memory_per_cpu: Known::Unlimited,
+        node_memory: Known::NotGathered,
+        node_cpus: Known::NotGathered,
+    }
+}
+
 fn target<'a>(script: &'a str, job: &'a Job) -> Target<'a> {
     Target {
         script: Some(script.as_bytes()),
@@ -99,23 +130,7 @@ fn a_script_that_asks_for_nothing_gets_a_line_of_its_own() {
 fn what_was_measured_counts_when_it_is_more() {
     let mut job = killed(Bytes(100 * MIB), 1);
     let mut step = |rss| {
-        job.steps = vec![Step {
-            id: StepId("0".into()),
-            name: "a".into(),
-            state: State::parse("FAILED"),
-            exit: Known::NotGathered,
-            elapsed: Known::NotGathered,
-            cpu_time: Known::NotGathered,
-            tasks: Known::NotGathered,
-            nodes: Known::NotGathered,
-            node_list: None,
-            max_rss: Known::Value(Bytes(rss)),
-            max_rss_node: None,
-            submit_line: None,
-            stdout: None,
-            stderr: None,
-            allocated: Tres::default(),
-        }];
+        job.steps = vec![Step { max_rss: Known::Value(Bytes(rss)), ..step("FAILED", None) }];
         let script = with("#SBATCH --mem=100M");
         propose(&target(&script, &job), &[Edit::Memory]).changes.swap_remove(0)
     };
@@ -131,12 +146,21 @@ fn what_was_measured_counts_when_it_is_more() {
 }
 
 #[test]
+fn a_limit_of_the_step_is_not_raised_by_the_jobs() {
+    let mut job = killed(Bytes(GIB), 4);
+    job.steps = vec![step("OUT_OF_MEMORY", Some("srun --exact -n 1 --mem=20 bash -c sleep 1"))];
+    let why = patched(&with("#SBATCH --mem=1G"), &job, Edit::Memory).expect_err("refused");
+    assert!(why.contains("step 0") && why.contains("--mem=20"), "{why}");
+    job.steps = vec![step("OUT_OF_MEMORY", Some("srun python3 --mem=20"))];
+    assert!(patched(&with("#SBATCH --mem=1G"), &job, Edit::Memory).is_ok());
+}
+
+#[test]
 fn no_limit_of_the_partition_is_exceeded() {
     let limits = |node: u64, per_cpu: Option<u64>| Limits {
-        partition: "batch".into(),
         node_memory: Known::Value(Bytes(node)),
         max_memory_per_cpu: per_cpu.map(Bytes).into(),
-        ..Limits::default()
+        ..unlimited("batch")
     };
     let job = killed(Bytes(10 * GIB), 4);
     let run = |line: &str, limits: &Limits| {
@@ -191,11 +215,7 @@ fn a_job_without_a_time_limit_is_left_alone() {
 
 #[test]
 fn time_stops_at_the_partitions_limit() {
-    let limits = Limits {
-        partition: "short".into(),
-        max_time: Known::Value(Span::seconds(300)),
-        ..Limits::default()
-    };
+    let limits = Limits { max_time: Known::Value(Span::seconds(300)), ..unlimited("short") };
     let script = with("#SBATCH -t 4");
     let job = timed_out(Span::seconds(240));
     let patch = propose(&Target { limits: Some(&limits), ..target(&script, &job) }, &[Edit::Time]);

@@ -1,9 +1,9 @@
 //! How much more time to ask for.
 
 use super::script_edit::Edits;
-use super::setting::Sources;
+use super::setting::{Sources, steps_have_their_own};
 use super::{Proposal, Target};
-use crate::model::{Known, Span};
+use crate::model::{BaseState, Known, Span};
 
 /// The next limit is the last one times 3/2: what a job that ran into its limit still needed is
 /// unknown, and unused time costs nothing but a later start, so a step that is large enough to
@@ -20,6 +20,9 @@ pub(super) fn propose(
     edits: &mut Edits,
 ) -> Result<Proposal, String> {
     sources.overruled(&["walltime=", "cput="], &["-W"])?;
+    if target.job.state.base != BaseState::Timeout {
+        steps_have_their_own(target.job, BaseState::Timeout, &["time"])?;
+    }
     let setting = sources.setting(&["time"])?;
     let asked = setting.given().map(|(_, value)| read(value)).transpose()?;
     let ran_with = match &target.job.limit {

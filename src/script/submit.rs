@@ -2,7 +2,8 @@
 //!
 //! Accounting joins the arguments with blanks and quotes nothing, so `-J my job -t 5 run.sh` cannot
 //! be told apart from a script `job` with arguments. The rule here: the script is the first free
-//! word that looks like a file of a script; if none does, the first free word.
+//! word that looks like a file of a script; if none does, the first free word. For `srun` it is
+//! the first free word: what follows belongs to the program.
 
 use serde::Serialize;
 
@@ -67,7 +68,11 @@ pub fn parse_submit_line(line: &str) -> SubmitLine {
         Item::Plain { index } => words.get(*index).is_some_and(|word| word.text != b":"),
         _ => false,
     };
-    let end = items.iter().position(is_script).or_else(|| items.iter().position(free));
+    let first = || items.iter().position(free);
+    let end = match submit.program.as_str() {
+        "srun" => first(),
+        _ => items.iter().position(is_script).or_else(first),
+    };
     let mut component = 0;
     for (at, item) in items.into_iter().enumerate() {
         match item {

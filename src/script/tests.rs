@@ -151,6 +151,9 @@ fn recorded_submission_commands_are_read() {
     assert_eq!(given, "-J my -t 5");
     assert_eq!(script.as_deref(), Some("/s/name-space.sh"));
     assert_eq!(options("sbatch -t 1 jobfile --mem=3").1.as_deref(), Some("jobfile"));
+    let step = parse_submit_line("srun --exact -n 1 --mem=20 bash -c exit 0 --mem=9 /a/b");
+    let given: Vec<String> = step.options.iter().map(Given::as_written).collect();
+    assert_eq!(given.join(" "), "--exact -n 1 --mem=20");
     let wrapped = parse_submit_line("sbatch -t 1 --wrap=python a.py --mem=3");
     assert!(wrapped.wrap && wrapped.effective(0, "mem").is_none());
     let het = parse_submit_line("sbatch --mem=1G : --mem=2G job.sh");
