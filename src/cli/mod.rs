@@ -1,6 +1,258 @@
-//! Arguments, dispatch and exit codes.
+//! Arguments, dispatch and exit codes: the only part that knows of a terminal.
+
+mod args;
+mod failure;
+
+use std::io::{self, IsTerminal, Write};
+use std::panic;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use crate::answer::diagnose::{Given, Hints};
+use crate::answer::{self, World};
+use crate::config::Config;
+use crate::host::{Recording, Replay, Runner, Store, System};
+use crate::model::{self, State};
+use crate::render::{self, Format, Look, Report};
+use crate::sched::{Filter, Users};
+use args::{Cli, Command, ConfigCommand, Global, KbCommand};
+use failure::{Exit, Failure};
+
+/// The demo cluster: a recording of a real one.
+const DEMO: &[u8] = include_bytes!("../../fixtures/demo.json");
 
 /// Runs the program.
-pub fn main() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let code = match error.kind() {
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Answered,
+                _ => Exit::Usage,
+            };
+            // A closed terminal is no reason to fail differently.
+            let _ = error.print();
+            return code.into();
+        }
+    };
+    let outcome = panic::catch_unwind(|| run(&cli));
+    match outcome {
+        Ok(Ok(exit)) => exit.into(),
+        Ok(Err(Failure::Output(error))) if error.kind() == io::ErrorKind::BrokenPipe => {
+            Exit::Answered.into()
+        }
+        Ok(Err(failure)) => {
+            let (exit, hint) = failure.verdict();
+            complain(&failure.to_string(), hint.as_deref());
+            exit.into()
+        }
+        // The panic hook has said where.
+        Err(_) => {
+            complain("this is a bug in jobwise", Some("run it again with --record DIR and report that"));
+            Exit::Bug.into()
+        }
+    }
+}
+
+fn complain(message: &str, hint: Option<&str>) {
+    let mut stderr = io::stderr().lock();
+    // Nobody is left to tell when standard error is closed.
+    let _ = writeln!(stderr, "jobwise: {}", crate::text::printable(message.as_bytes()));
+    if let Some(hint) = hint {
+        let _ = writeln!(stderr, "hint: {hint}");
+    }
+}
+
+/// Chooses the cluster, asks, writes.
+fn run(cli: &Cli) -> Result<Exit, Failure> {
+    let system = System::new(cli.global.verbose);
+    let config = Config::load(&system, cli.global.config.as_deref())?;
+    let store = Store::locate(&system);
+    let global = &cli.global;
+    if let Some(path) = &global.record {
+        let recording = Recording::start(&system, path)?;
+        let exit = ask(cli, &system, &recording, &config, store.as_ref())?;
+        recording.finish()?;
+        return Ok(exit);
+    }
+    let replay = match &global.replay {
+        Some(path) => Some(Replay::load(path)?),
+        None if global.demo => Some(Replay::parse(Path::new("demo"), DEMO)?),
+        None => None,
+    };
+    match &replay {
+        Some(replay) => ask(cli, &system, replay, &config, store.as_ref()),
+        None => ask(cli, &system, &system, &config, store.as_ref()),
+    }
+}
+
+fn ask(
+    cli: &Cli,
+    system: &System,
+    cluster: &dyn Runner,
+    config: &Config,
+    store: Option<&Store>,
+) -> Result<Exit, Failure> {
+    let world = World { cluster, config, store };
+    let printer = Printer {
+        format: if cli.global.json { Format::Json } else { Format::Text },
+        look: look(system, cluster, &cli.global),
+    };
+    match &cli.command {
+        Command::Diagnose(args) => diagnose(world, args, &printer),
+        Command::Job(args) => {
+            let ids: Result<Vec<_>, _> = args.ids.iter().map(|id| id.parse()).collect();
+            let records = answer::job::job(world, &ids.map_err(answer::AnswerError::from)?)?;
+            printer.print(&records)?;
+            Ok(Exit::Answered)
+        }
+        Command::Jobs(args) => {
+            let jobs = answer::jobs::jobs(
+                world,
+                &filter(world, args)?,
+                (args.limit > 0).then_some(args.limit),
+            )?;
+            printer.print(&jobs)?;
+            Ok(Exit::Answered)
+        }
+        Command::Kb(kb) => knowledge(world, &kb.command, &printer),
+        Command::Config(config) => match config.command {
+            ConfigCommand::Show => {
+                printer.print(&answer::settings::settings(world))?;
+                Ok(Exit::Answered)
+            }
+        },
+    }
+}
+
+fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Result<Exit, Failure> {
+    let diagnoses = if args.log.is_empty() {
+        let hints = Hints { log_dirs: args.log_dir.clone() };
+        answer::diagnose::diagnose(world, &args.ids, &hints)?
+    } else {
+        let given = Given {
+            logs: args.log.clone(),
+            script: args.script.clone(),
+            state: args.state.as_deref().map(State::parse),
+            exit: args.exit_code.as_deref().map(exit_of).transpose()?,
+        };
+        answer::diagnose::diagnose_given(world, &given)?
+    };
+    // One id without an answer is told as an error; among several it stands beside the answers.
+    if let ([], [_]) = (diagnoses.diagnoses.as_slice(), diagnoses.failures.as_slice())
+        && printer.format == Format::Text
+    {
+        let mut failures = diagnoses.failures;
+        if let Some(failure) = failures.pop() {
+            return Err(failure.error.into());
+        }
+        return Ok(Exit::No);
+    }
+    printer.print(&diagnoses)?;
+    let unknown = diagnoses.diagnoses.iter().any(|diagnosis| !diagnosis.is_answered());
+    let worst = diagnoses.failures.iter().map(|failure| failure::of_answer(&failure.error).0).max();
+    let worst = worst.unwrap_or(Exit::Answered);
+    Ok(if unknown { worst.max(Exit::No) } else { worst })
+}
+
+/// `CODE` or `CODE:SIGNAL`, as the command line gives it: nothing was subtracted from it.
+fn exit_of(text: &str) -> Result<model::Exit, Failure> {
+    let (code, signal) = text.split_once(':').unwrap_or((text, "0"));
+    match (code.parse(), signal.parse()) {
+        (Ok(code), Ok(signal)) => Ok(model::Exit { code, signal, folded: false }),
+        _ => Err(Failure::Usage(format!("'{text}' is not an exit code: CODE or CODE:SIGNAL"))),
+    }
+}
+
+fn filter(world: World<'_>, args: &args::Jobs) -> Result<Filter, Failure> {
+    let (now, zone) = (world.cluster.now(), world.cluster.zone());
+    let time = |text: &str| {
+        answer::parse_time(text, now, &zone).map_err(answer::AnswerError::from)
+    };
+    let failed = ["FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "DEADLINE"];
+    let states = if args.failed {
+        failed.map(str::to_owned).into()
+    } else {
+        args.state.iter().map(|state| state.to_ascii_uppercase()).collect()
+    };
+    let users = if args.all_users {
+        Users::All
+    } else if args.user.is_empty() {
+        Users::Me
+    } else {
+        Users::Named(args.user.clone())
+    };
+    Ok(Filter {
+        users,
+        states,
+        accounts: args.account.clone(),
+        partitions: args.partition.clone(),
+        names: args.name.clone(),
+        since: time(&args.since)?,
+        until: time(&args.until)?,
+    })
+}
+
+fn knowledge(world: World<'_>, command: &KbCommand, printer: &Printer) -> Result<Exit, Failure> {
+    match command {
+        KbCommand::Build => printer.print(&answer::kb::build(world)?)?,
+        KbCommand::Search { words, limit } => {
+            let hits = answer::kb::search(world, &words.join(" "), *limit)?;
+            printer.print(&hits)?;
+            if hits.matches.is_empty() {
+                return Ok(Exit::No);
+            }
+        }
+        KbCommand::List { literals: true } => {
+            let mut out = io::stdout().lock();
+            for literal in answer::kb::literals(world)? {
+                writeln!(out, "{literal}")?;
+            }
+        }
+        KbCommand::List { literals: false } => printer.print(&answer::kb::list()?)?,
+        KbCommand::Show { family } => printer.print(&answer::kb::show(family)?)?,
+        KbCommand::Check => {
+            let check = answer::kb::check()?;
+            printer.print(&check)?;
+            if !check.findings.is_empty() {
+                return Ok(Exit::No);
+            }
+        }
+    }
+    Ok(Exit::Answered)
+}
+
+/// Writes reports to standard output.
+struct Printer {
+    format: Format,
+    look: Look,
+}
+
+impl Printer {
+    fn print(&self, report: &impl Report) -> Result<(), Failure> {
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        render::write(report, self.format, &self.look, &mut out)?;
+        out.flush()?;
+        Ok(())
+    }
+}
+
+/// How text looks here: painted only on a terminal that wants it, 80 columns where nobody says.
+fn look(system: &System, cluster: &dyn Runner, global: &Global) -> Look {
+    let set = |name: &str| system.env(name).filter(|value| !value.is_empty());
+    let terminal = io::stdout().is_terminal();
+    let dumb = set("TERM").is_some_and(|term| term == "dumb");
+    let color = terminal && !dumb && !global.no_color && set("NO_COLOR").is_none();
+    let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG"));
+    let unicode = locale.is_none_or(|name| name.to_ascii_lowercase().replace('-', "").contains("utf8"));
+    let width = set("COLUMNS").and_then(|columns| columns.parse().ok()).unwrap_or(80);
+    Look {
+        width: usize::clamp(width, 40, 200),
+        color,
+        ascii: global.ascii || !unicode,
+        zone: cluster.zone(),
+    }
 }

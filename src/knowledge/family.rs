@@ -1,6 +1,8 @@
-//! What one family file says.
+//! What one family file says, once it is read.
+//!
+//! Plain data: it neither parses ([`super::parse`]) nor judges (`classify`).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::model::{Domain, Edit, FamilyId, Role};
 
@@ -25,14 +27,16 @@ pub struct Family {
     pub domain: Domain,
     /// Base state words in which the family may be the cause; empty for any.
     pub states: Vec<String>,
+    /// Whether it is only a description of last resort, which any other family outranks.
+    pub fallback: bool,
     /// How it is recognised.
     pub signals: Vec<Signal>,
     /// Lines that must not make this family win.
     pub counter: Vec<String>,
     /// Confusable neighbours that outrank it when both hold.
     pub yields_to: Vec<FamilyId>,
-    /// Facts to check beyond the signals, from the closed list of `kb check --help`.
-    pub checks: Vec<String>,
+    /// Facts to check beyond the signals.
+    pub checks: Vec<Check>,
     /// Changes to the batch script that fix it.
     pub edits: Vec<Edit>,
     /// Where the messages are documented or were reported.
@@ -54,8 +58,33 @@ pub struct Section {
     pub line: usize,
 }
 
+/// A fact of the record that supports or contradicts a family: a closed vocabulary, because each
+/// needs code in `classify`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Check {
+    /// The peak of memory against what was allocated.
+    MemoryNearLimit,
+    /// Whether the job was given a GPU at all.
+    GpusAllocated,
+    /// Whether the job ran as long as its limit.
+    TimeUsedUp,
+    /// Whether the CPUs did any work: a job that idled until its limit hung.
+    CpuWasBusy,
+}
+
+impl Check {
+    /// Every check with what it compares, for `kb check --help`.
+    pub const ALL: [(&'static str, &'static str); 4] = [
+        ("memory_near_limit", "peak memory against the memory allocated"),
+        ("gpus_allocated", "whether the job was given a GPU"),
+        ("time_used_up", "elapsed time against the time limit"),
+        ("cpu_was_busy", "CPU time against what the allocated CPUs could have used"),
+    ];
+}
+
 /// Where a signal is looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SignalSource {
     /// The job's logs.
@@ -90,7 +119,8 @@ pub struct Signal {
 }
 
 /// A pattern over the scheduler's record; every field given must hold.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct RecordPattern {
     /// The base state word of the job.
     pub state: Option<String>,

@@ -1,1 +1,48 @@
-//! (stub)
+//! A report as text or as JSON.
+//!
+//! Nothing is computed here and nothing is asked: a report is a value, and each format is a way
+//! to write it to a writer. Colours are labels until [`Page`] paints them; text is understandable
+//! without any.
+
+mod diagnosis;
+mod job;
+mod kb;
+mod page;
+mod settings;
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+pub use page::{Label, Look, Page};
+
+/// A report that can be written for people.
+pub trait Report: Serialize {
+    /// Writes it as text.
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()>;
+}
+
+/// How a report is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// For programs: one document with a `schema` field.
+    Json,
+}
+
+/// Writes a report.
+pub fn write(
+    report: &impl Report,
+    format: Format,
+    look: &Look,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    match format {
+        Format::Text => report.text(&mut Page::new(out, look)),
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut *out, report)?;
+            writeln!(out)
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Embeds `knowledge/*.md`, so that adding a failure family is adding one file.
+//!
+//! Decides nothing about the files: it lists them, sorted by name, as a table of name and text.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{env, fs, io};
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a build script is not the program: it has no Runner"
+)]
+fn main() -> io::Result<()> {
+    let root = env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?;
+    let target = env::var("OUT_DIR").map_err(io::Error::other)?;
+    let folder = Path::new(&root).join("knowledge");
+    println!("cargo:rerun-if-changed=build.rs");
+    // A folder counts as changed when a file in it is added, removed or written.
+    println!("cargo:rerun-if-changed=knowledge");
+
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&folder)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".md") && name != "README.md" {
+            names.push(name);
+        }
+    }
+    names.sort();
+
+    let mut table = String::from("&[\n");
+    for name in names {
+        let path = folder.join(&name);
+        // Writing to a String cannot fail.
+        let _ = writeln!(table, "    ({name:?}, include_str!({:?})),", path.display().to_string());
+    }
+    table.push_str("]\n");
+    fs::write(Path::new(&target).join("knowledge.rs"), table)
+}

@@ -1,0 +1,480 @@
+//! Why did this job end as it did, and what exactly do I change?
+
+use std::cell::OnceCell;
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::{AnswerError, World, kb};
+use crate::classify::{self, Facts, LogFacts, Rules};
+use crate::host::Content;
+use crate::logs::{self, Asked, Located, Scan, Scanner};
+use crate::model::{
+    BaseState, Edit, Evidence, Exit, FamilyId, Job, JobId, Known, Limits, Notice, Outcome, Source, State, Stream, Verdict,
+};
+use crate::patch::{self, Patch, Target};
+use crate::retrieve::{Library, Query, Wants, first_steps};
+use crate::sched::{Backend, SchedError};
+use crate::script::{self, Script};
+use crate::text;
+
+/// The answer for every job asked about.
+#[derive(Debug, Serialize)]
+pub struct Diagnoses {
+    /// `jobwise/diagnose/1`.
+    pub schema: &'static str,
+    /// One for each record found, in the order asked.
+    pub diagnoses: Vec<Diagnosis>,
+    /// Ids for which there is no answer, and why.
+    pub failures: Vec<Failure>,
+}
+
+/// An id without an answer.
+#[derive(Debug, Serialize)]
+pub struct Failure {
+    /// The id as given.
+    pub id: String,
+    /// Why.
+    #[serde(serialize_with = "in_words")]
+    pub error: AnswerError,
+}
+
+fn in_words<S: serde::Serializer>(error: &AnswerError, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(error)
+}
+
+/// The answer for one job.
+#[derive(Debug, Serialize)]
+pub struct Diagnosis {
+    /// The record.
+    pub job: Job,
+    /// The verdict of the rules.
+    pub verdict: Verdict,
+    /// Why a pending job waits, in plain words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Waiting>,
+    /// The logs that were looked for.
+    pub logs: Vec<LogReport>,
+    /// What to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fix: Option<Fix>,
+    /// What to change in the script.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patch: Option<Patch>,
+    /// What gave this answer.
+    pub answered_by: AnsweredBy,
+    /// What the answer lacks.
+    pub notices: Vec<Notice>,
+}
+
+/// Why a job waits.
+#[derive(Debug, Serialize)]
+pub struct Waiting {
+    /// The scheduler's word.
+    pub reason: String,
+    /// What it means; `None` for a word this version does not know.
+    pub meaning: Option<String>,
+    /// What to do about it.
+    pub action: Option<String>,
+}
+
+/// One log, read or not.
+#[derive(Debug, Serialize)]
+pub struct LogReport {
+    /// The path.
+    pub path: String,
+    /// The stream.
+    pub stream: Stream,
+    /// How its place is known, in words.
+    pub how: String,
+    /// Bytes of the file, where it could be opened.
+    pub size: Known<u64>,
+    /// Bytes read.
+    pub scanned: Known<u64>,
+    /// Why it was not read, or not to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+}
+
+/// What to do: a section of the knowledge base.
+#[derive(Debug, Serialize)]
+pub struct Fix {
+    /// The family whose note it is.
+    pub family: FamilyId,
+    /// The note's title.
+    pub title: String,
+    /// The section's heading.
+    pub heading: String,
+    /// Its numbered steps.
+    pub steps: Vec<String>,
+    /// The score by which it was chosen.
+    pub score: f64,
+}
+
+/// What took part in an answer.
+#[derive(Debug, Serialize)]
+pub struct AnsweredBy {
+    /// Families whose rules were applied.
+    pub rules: usize,
+    /// The index that found the fix.
+    pub index: String,
+    /// The language model that worded it: never one that decided.
+    pub model: Option<String>,
+}
+
+/// What may be said about the jobs beside their ids.
+#[derive(Debug, Default)]
+pub struct Hints {
+    /// Directories to look for logs in.
+    pub log_dirs: Vec<PathBuf>,
+}
+
+/// Logs without accounting.
+#[derive(Debug)]
+pub struct Given {
+    /// The logs, in order.
+    pub logs: Vec<PathBuf>,
+    /// The batch script.
+    pub script: Option<PathBuf>,
+    /// How the job ended.
+    pub state: Option<State>,
+    /// Its exit.
+    pub exit: Option<Exit>,
+}
+
+/// What one run of the program builds once, whatever the number of jobs.
+struct Engine<'w> {
+    world: World<'w>,
+    rules: Rules,
+    scanner: Scanner,
+    library: Library,
+    index: String,
+}
+
+impl<'w> Engine<'w> {
+    fn start(world: World<'w>) -> Result<(Self, Vec<Notice>), AnswerError> {
+        let rules = world.rules()?;
+        let scanner = Scanner::new(&rules.literals());
+        let (library, index, notices) = kb::library(world, rules.families())?;
+        Ok((Self { world, rules, scanner, library, index }, notices))
+    }
+}
+
+/// Diagnoses jobs by id. An id without an answer is reported beside the others' answers.
+pub fn diagnose(
+    world: World<'_>,
+    ids: &[String],
+    hints: &Hints,
+) -> Result<Diagnoses, AnswerError> {
+    let (engine, engine_notices) = Engine::start(world)?;
+    let backend = world.backend();
+    let mut answer =
+        Diagnoses { schema: "jobwise/diagnose/1", diagnoses: Vec::new(), failures: Vec::new() };
+    for text in ids {
+        match look_up(&backend, text) {
+            Err(error) => answer.failures.push(Failure { id: text.clone(), error }),
+            Ok((jobs, mut notices)) => {
+                notices.extend(engine_notices.iter().cloned());
+                let (jobs, skipped) = worth_diagnosing(jobs, world.config.settings.diagnose.array_tasks);
+                notices.extend(skipped);
+                let diagnoses: Vec<Diagnosis> = jobs
+                    .into_par_iter()
+                    .map(|job| one(&engine, &backend, job, hints, notices.clone()))
+                    .collect();
+                answer.diagnoses.extend(diagnoses);
+            }
+        }
+    }
+    Ok(answer)
+}
+
+fn look_up(backend: &Backend<'_>, text: &str) -> Result<(Vec<Job>, Vec<Notice>), AnswerError> {
+    let (id, step) = JobId::parse_with_step(text)?;
+    let source = backend.jobs.as_ref().ok_or(SchedError::NoScheduler)?;
+    let found = source.job(&id)?;
+    let mut notices = found.notices;
+    if let Some(step) = step {
+        notices.push(Notice::info(
+            "whole-job",
+            format!("{text} is step {step} of job {id}: the whole job is diagnosed"),
+        ));
+    }
+    Ok((found.value, notices))
+}
+
+/// Of a huge array only so many failed tasks are diagnosed; the others are counted.
+fn worth_diagnosing(jobs: Vec<Job>, limit: usize) -> (Vec<Job>, Option<Notice>) {
+    if jobs.len() <= limit {
+        return (jobs, None);
+    }
+    let total = jobs.len();
+    let mut kept: Vec<Job> = jobs;
+    kept.sort_by_key(|job| !job.state.is_failure());
+    kept.truncate(limit);
+    let notice = Notice::warning("array-cut", format!("{limit} of {total} tasks were diagnosed"))
+        .hint("name the tasks you want, or raise diagnose.array_tasks");
+    (kept, Some(notice))
+}
+
+fn one(
+    engine: &Engine<'_>,
+    backend: &Backend<'_>,
+    job: Job,
+    hints: &Hints,
+    mut notices: Vec<Notice>,
+) -> Diagnosis {
+    let facts = backend.jobs.as_ref();
+    let script: OnceCell<Result<(String, Vec<u8>), Vec<String>>> = OnceCell::new();
+    let script = || {
+        let read = || facts.map_or_else(|| Err(Vec::new()), |source| source.script(&job));
+        script.get_or_init(read)
+    };
+    if matches!(job.state.base, BaseState::Pending) {
+        let waiting = job.reason.as_deref().map(|reason| waiting(backend, reason));
+        let verdict = classify::decide(&engine.rules, &Facts::of(&job, Vec::new()));
+        return Diagnosis { waiting, ..bare(engine, job, verdict, notices) };
+    }
+    // A job that ended well is only looked at through its record; its log may say anything.
+    if matches!(job.state.base, BaseState::Completed | BaseState::Running | BaseState::Suspended) {
+        let verdict = classify::decide(&engine.rules, &Facts::of(&job, Vec::new()));
+        if verdict.outcome != Outcome::Cause {
+            return bare(engine, job, verdict, notices);
+        }
+    }
+
+    // The script is read for its directives only where nothing else names the logs.
+    let named = job.stdout.is_some() || job.submit_line.as_deref().is_some_and(|l| l.contains("-o"));
+    let asked = if named { Asked::default() } else { asked(script().as_ref().ok()) };
+    let located = logs::locate(&job, &asked, engine.world.cluster, &hints.log_dirs);
+    let (scanned, reports) = read_logs(engine, located);
+    if scanned.is_empty() {
+        notices.push(no_logs(&job, &reports));
+    }
+    let facts_of_logs = scanned
+        .iter()
+        .map(|log| LogFacts { path: &log.path, stream: log.stream, step: None, scan: &log.scan })
+        .collect();
+    let verdict = classify::decide(&engine.rules, &Facts::of(&job, facts_of_logs));
+    let edits = first_edits(&engine.rules, &verdict);
+    let patch = (!edits.is_empty()).then(|| {
+        let limits = job.partition.as_deref().and_then(|partition| {
+            let limits = facts?.limits(partition);
+            limits.map_err(|error| notices.push(no_limits(partition, &error))).ok()
+        });
+        let (name, bytes) = match script() {
+            Ok((from, bytes)) => (from.as_str(), Some(bytes.as_slice())),
+            Err(tried) => {
+                notices.push(no_script(tried));
+                ("", None)
+            }
+        };
+        propose(&job, name, bytes, limits.as_ref(), &edits)
+    });
+    Diagnosis { logs: reports, patch, ..bare(engine, job, verdict, notices) }
+}
+
+/// Everything but logs and patch; with the fix that belongs to the verdict.
+fn bare(engine: &Engine<'_>, job: Job, mut verdict: Verdict, notices: Vec<Notice>) -> Diagnosis {
+    mask(&mut verdict);
+    let fix = match verdict.outcome {
+        Outcome::Cause | Outcome::Unknown => fix(&engine.library, &verdict),
+        Outcome::Healthy | Outcome::Running | Outcome::Pending => None,
+    };
+    Diagnosis {
+        job,
+        verdict,
+        waiting: None,
+        logs: Vec::new(),
+        fix,
+        patch: None,
+        answered_by: AnsweredBy {
+            rules: engine.rules.families().len(),
+            index: engine.index.clone(),
+            model: None,
+        },
+        notices,
+    }
+}
+
+/// Diagnoses logs without any accounting.
+pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, AnswerError> {
+    let (engine, notices) = Engine::start(world)?;
+    let state = given.state.clone().unwrap_or_else(|| State::parse("FAILED"));
+    let mut job = Job::bare(JobId::whole(0), state, Source::Given);
+    job.exit = given.exit.into();
+    let located: Vec<Located> = given
+        .logs
+        .iter()
+        .map(|path| Located::given(path, world.cluster.open(path)))
+        .collect();
+    // A file that was named must be read: its error is the answer.
+    if let Some(error) = located.iter().find_map(|log| log.found.as_ref().err()) {
+        return Err(error.clone().into());
+    }
+    let script = match &given.script {
+        None => None,
+        Some(path) => {
+            let content = world.cluster.open(path)?;
+            let bytes = content.read_all(SCRIPT_LIMIT).map_err(|error| {
+                AnswerError::File(crate::host::FileError::from_io(path, &error))
+            })?;
+            Some((path.display().to_string(), bytes))
+        }
+    };
+    let (scanned, reports) = read_logs(&engine, located);
+    let logs = scanned
+        .iter()
+        .map(|log| LogFacts { path: &log.path, stream: log.stream, step: None, scan: &log.scan })
+        .collect();
+    let verdict = classify::decide(&engine.rules, &Facts::of(&job, logs));
+    let edits = first_edits(&engine.rules, &verdict);
+    let patch = script.filter(|_| !edits.is_empty()).map(|(name, bytes)| {
+        propose(&job, &name, Some(&bytes), None, &edits)
+    });
+    let diagnosis = Diagnosis { logs: reports, patch, ..bare(&engine, job, verdict, notices) };
+    Ok(Diagnoses {
+        schema: "jobwise/diagnose/1",
+        diagnoses: vec![diagnosis],
+        failures: Vec::new(),
+    })
+}
+
+/// A batch script is short; Slurm itself refuses one of more than 4 MiB.
+const SCRIPT_LIMIT: u64 = 4 << 20;
+
+/// A log that was read.
+struct Scanned {
+    path: String,
+    stream: Stream,
+    scan: Scan,
+}
+
+fn read_logs(engine: &Engine<'_>, located: Vec<Located>) -> (Vec<Scanned>, Vec<LogReport>) {
+    let limits = logs::Limits { bytes: engine.world.config.settings.scan.limit_bytes };
+    let pass = |content: Box<dyn Content>| engine.scanner.scan(&*content, limits);
+    let read: Vec<(LogReport, Option<Scanned>)> = located
+        .into_par_iter()
+        .map(|log| {
+            let mut report = LogReport {
+                path: log.path.clone(),
+                stream: log.stream,
+                how: log.how,
+                size: Known::NotGathered,
+                scanned: Known::NotGathered,
+                trouble: None,
+            };
+            match log.found {
+                Err(error) => {
+                    report.trouble = Some(error.reason);
+                    (report, None)
+                }
+                Ok(content) => {
+                    let scan = pass(content);
+                    report.size = Known::Value(scan.size);
+                    report.scanned = Known::Value(scan.scanned);
+                    report.trouble.clone_from(&scan.stopped);
+                    (report, Some(Scanned { path: log.path, stream: log.stream, scan }))
+                }
+            }
+        })
+        .collect();
+    let (reports, scanned): (Vec<LogReport>, Vec<Option<Scanned>>) = read.into_iter().unzip();
+    (scanned.into_iter().flatten().collect(), reports)
+}
+
+fn asked(script: Option<&(String, Vec<u8>)>) -> Asked {
+    let Some((_, bytes)) = script else { return Asked::default() };
+    let script: Script = script::parse(bytes);
+    let value = |long: &str| script.effective(long).and_then(|found| found.value.clone());
+    Asked { output: value("output"), error: value("error"), chdir: value("chdir") }
+}
+
+fn waiting(backend: &Backend<'_>, reason: &str) -> Waiting {
+    let known = backend.explain_reason(reason);
+    Waiting {
+        reason: reason.to_owned(),
+        meaning: known.map(|known| known.meaning.to_owned()),
+        action: known.map(|known| known.action.to_owned()),
+    }
+}
+
+/// The edits of the first cause's family; none when the cause is not known.
+fn first_edits(rules: &Rules, verdict: &Verdict) -> Vec<Edit> {
+    if verdict.outcome != Outcome::Cause {
+        return Vec::new();
+    }
+    let family = verdict.causes.first().and_then(|cause| rules.family(&cause.family));
+    family.map(|family| family.edits.clone()).unwrap_or_default()
+}
+
+fn propose(
+    job: &Job,
+    name: &str,
+    script: Option<&[u8]>,
+    limits: Option<&Limits>,
+    edits: &[Edit],
+) -> Patch {
+    let submit_line = job.submit_line.as_deref();
+    patch::propose(&Target { script, name, submit_line, job, limits }, edits)
+}
+
+fn fix(library: &Library, verdict: &Verdict) -> Option<Fix> {
+    let unknown = FamilyId("unknown".to_owned());
+    let cause = verdict.causes.first().filter(|_| verdict.outcome == Outcome::Cause);
+    let family = cause.map_or(&unknown, |cause| &cause.family);
+    let words: Vec<&str> = cause
+        .map(|cause| cause.evidence.iter().map(|evidence| evidence.text.as_str()).collect())
+        .unwrap_or_default();
+    let text = words.join("\n");
+    let query = Query { text: &text, family: Some(family), wants: Wants::Fix };
+    let best = library.search(&query, 1).into_iter().next()?;
+    Some(Fix {
+        family: best.chunk.family.clone(),
+        title: best.chunk.title.clone(),
+        heading: best.chunk.heading.clone(),
+        steps: first_steps(&best.chunk.markdown),
+        score: best.score,
+    })
+}
+
+/// Nobody's token leaves in a quoted line or a captured value.
+fn mask(verdict: &mut Verdict) {
+    let evidence = |piece: &mut Evidence| piece.text = text::masked(&piece.text);
+    for cause in &mut verdict.causes {
+        cause.evidence.iter_mut().for_each(evidence);
+        cause.captures.values_mut().for_each(|value| *value = text::masked(value));
+    }
+    verdict.consequences.iter_mut().for_each(evidence);
+}
+
+fn no_logs(job: &Job, reports: &[LogReport]) -> Notice {
+    let text = match reports {
+        [] => "no log could be located".to_owned(),
+        [first, ..] => {
+            let trouble = first.trouble.as_deref().unwrap_or("empty");
+            format!("no log was read: {}: {trouble}", first.path)
+        }
+    };
+    let notice = Notice::warning("no-log", text);
+    if job.has_started() { notice.hint("name the log's folder with --log-dir DIR") } else { notice }
+}
+
+fn no_limits(partition: &str, error: &SchedError) -> Notice {
+    Notice::warning(
+        "no-limits",
+        format!("the limits of partition {partition} are unknown ({error}): the change is not capped"),
+    )
+}
+
+fn no_script(tried: &[String]) -> Notice {
+    let text = format!("the batch script could not be read ({})", tried.join("; "));
+    Notice::warning("no-script", text).hint("apply the change by hand")
+}
+
+impl Diagnosis {
+    /// True unless the cause is unknown.
+    pub fn is_answered(&self) -> bool {
+        self.verdict.outcome != Outcome::Unknown
+    }
+}

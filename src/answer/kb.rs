@@ -1,0 +1,194 @@
+//! The knowledge base: what is in it, what it finds, whether it is sound.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::{AnswerError, World};
+use crate::classify;
+use crate::knowledge::{self, Family, Finding};
+use crate::logs;
+use crate::model::{Domain, Edit, FamilyId, Notice};
+use crate::retrieve::{HashEmbedder, Library, Match, Query, Wants};
+use crate::text;
+
+const INDEX: &str = "index/chunks.usearch";
+const META: &str = "index/chunks.json";
+
+/// The library to search: the index that `kb build` left, where it is sound and current, else one
+/// built in memory from the notes at hand. Says which, and why a stored one was not used.
+pub(super) fn library(
+    world: World<'_>,
+    families: &[Family],
+) -> Result<(Library, String, Vec<Notice>), AnswerError> {
+    let embedder = || Box::new(HashEmbedder::default());
+    let mut notices = Vec::new();
+    if let Some(store) = world.store {
+        // An index that cannot be read is as good as none: it can be built again.
+        let stored = (store.read(INDEX).ok().flatten(), store.read(META).ok().flatten());
+        if let (Some(index), Some(meta)) = stored {
+            match Library::decode(families, embedder(), &index, &meta) {
+                Ok(library) => return Ok((library, "stored index".to_owned(), notices)),
+                Err(error) => notices.push(
+                    Notice::warning("index", format!("the stored index was not used: {error}"))
+                        .hint("run: jobwise kb build"),
+                ),
+            }
+        }
+    }
+    let library = Library::build(families, embedder())?;
+    Ok((library, "built-in notes".to_owned(), notices))
+}
+
+/// What `kb build` made.
+#[derive(Debug, Serialize)]
+pub struct Built {
+    /// `jobwise/kb-build/1`.
+    pub schema: &'static str,
+    /// Families read.
+    pub families: usize,
+    /// Chunks indexed.
+    pub chunks: usize,
+    /// The embedder.
+    pub embedder: String,
+    /// How it is searched.
+    pub search: &'static str,
+    /// Where it is kept.
+    pub index: PathBuf,
+    /// Bytes of the index.
+    pub bytes: usize,
+}
+
+/// Builds the index and keeps it.
+pub fn build(world: World<'_>) -> Result<Built, AnswerError> {
+    let store = world.store.ok_or(AnswerError::NoStore)?;
+    let families = knowledge::built_in()?;
+    let library = Library::build(&families, Box::new(HashEmbedder::default()))?;
+    let files = library.encode()?;
+    // The index first: a description without its index is refused, the reverse is never read.
+    store.replace(INDEX, &files.index)?;
+    store.replace(META, &files.meta)?;
+    Ok(Built {
+        schema: "jobwise/kb-build/1",
+        families: families.len(),
+        chunks: library.len(),
+        embedder: library.embedder(),
+        search: library.search_kind(),
+        index: store.root().join(INDEX),
+        bytes: files.index.len(),
+    })
+}
+
+/// What a question found.
+#[derive(Debug, Serialize)]
+pub struct Hits {
+    /// `jobwise/kb-search/1`.
+    pub schema: &'static str,
+    /// The question.
+    pub query: String,
+    /// Sections, best first.
+    pub matches: Vec<Match>,
+    /// What the answer lacks.
+    pub notices: Vec<Notice>,
+}
+
+/// Searches the notes for plain words.
+pub fn search(world: World<'_>, words: &str, limit: usize) -> Result<Hits, AnswerError> {
+    let families = knowledge::built_in()?;
+    let (library, _, notices) = library(world, &families)?;
+    let query = Query { text: words, family: None, wants: Wants::Any };
+    let matches = library.search(&query, limit);
+    Ok(Hits { schema: "jobwise/kb-search/1", query: words.to_owned(), matches, notices })
+}
+
+/// The families at a glance.
+#[derive(Debug, Serialize)]
+pub struct Listing {
+    /// `jobwise/kb-list/1`.
+    pub schema: &'static str,
+    /// One row a family, by id.
+    pub families: Vec<Row>,
+}
+
+/// One family of a listing.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    /// The id.
+    pub family: FamilyId,
+    /// Its title.
+    pub title: String,
+    /// Whose it is.
+    pub domain: Domain,
+    /// How many signals recognise it.
+    pub signals: usize,
+    /// The changes it may propose.
+    pub edits: Vec<Edit>,
+}
+
+/// Lists the families.
+pub fn list() -> Result<Listing, AnswerError> {
+    let families = knowledge::built_in()?.into_iter().map(|family| Row {
+        signals: family.signals.len(),
+        family: family.id,
+        title: family.title,
+        domain: family.domain,
+        edits: family.edits,
+    });
+    Ok(Listing { schema: "jobwise/kb-list/1", families: families.collect() })
+}
+
+/// The literals that logs are searched for, one for each signal of a log.
+pub fn literals(world: World<'_>) -> Result<Vec<String>, AnswerError> {
+    let mut literals = world.rules()?.literals();
+    literals.sort_unstable();
+    literals.dedup();
+    Ok(literals)
+}
+
+/// One family, whole.
+#[derive(Debug, Serialize)]
+pub struct Note {
+    /// `jobwise/kb-show/1`.
+    pub schema: &'static str,
+    /// The family.
+    pub family: Family,
+}
+
+/// Shows one family.
+pub fn show(name: &str) -> Result<Note, AnswerError> {
+    let families = knowledge::built_in()?;
+    let names: Vec<String> = families.iter().map(|family| family.id.0.clone()).collect();
+    match families.into_iter().find(|family| family.id.0 == name) {
+        Some(family) => Ok(Note { schema: "jobwise/kb-show/1", family }),
+        None => Err(AnswerError::UnknownFamily {
+            name: name.to_owned(),
+            nearest: text::did_you_mean(name, names.iter().map(String::as_str)).map(str::to_owned),
+        }),
+    }
+}
+
+/// What is wrong with the notes.
+#[derive(Debug, Serialize)]
+pub struct Check {
+    /// `jobwise/kb-check/1`.
+    pub schema: &'static str,
+    /// Families checked.
+    pub families: usize,
+    /// Signals checked.
+    pub signals: usize,
+    /// What is wrong; empty when all is well.
+    pub findings: Vec<Finding>,
+}
+
+/// Proves that every note is sound: see `kb check --help`.
+pub fn check() -> Result<Check, AnswerError> {
+    let families = knowledge::built_in()?;
+    let mut findings = knowledge::check(&families, &|literal| logs::stem_of(literal).is_some());
+    findings.extend(classify::check(&families));
+    Ok(Check {
+        schema: "jobwise/kb-check/1",
+        families: families.len(),
+        signals: families.iter().map(|family| family.signals.len()).sum(),
+        findings,
+    })
+}

@@ -1,0 +1,35 @@
+//! Which settings are in force, and who set them?
+
+use serde::Serialize;
+
+use super::World;
+
+/// Every setting with its value and origin.
+#[derive(Debug, Serialize)]
+pub struct Settings {
+    /// `jobwise/config/1`.
+    pub schema: &'static str,
+    /// One row a setting, by key.
+    pub settings: Vec<Row>,
+}
+
+/// One setting.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    /// The dotted key.
+    pub key: String,
+    /// Its value as TOML.
+    pub value: String,
+    /// The layer that set it.
+    pub origin: String,
+}
+
+/// Lists the settings.
+pub fn settings(world: World<'_>) -> Settings {
+    let rows = world.config.origins.iter().map(|(key, (value, origin))| Row {
+        key: key.clone(),
+        value: value.clone(),
+        origin: origin.to_string(),
+    });
+    Settings { schema: "jobwise/config/1", settings: rows.collect() }
+}

@@ -1,0 +1,203 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Says why a batch job failed, and what exactly to change
+#[derive(Debug, Parser)]
+#[command(name = "jobwise", version, about, max_term_width = 100, propagate_version = true)]
+#[command(after_help = "Read-only: jobwise never submits, cancels, requeues or edits anything.")]
+pub(super) struct Cli {
+    #[command(subcommand)]
+    pub(super) command: Command,
+
+    #[command(flatten)]
+    pub(super) global: Global,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Everywhere")]
+pub(super) struct Global {
+    /// Write one JSON document instead of text
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+
+    /// Answer from the built-in demo cluster
+    #[arg(long, global = true, conflicts_with_all = ["replay", "record"])]
+    pub(super) demo: bool,
+
+    /// Keep everything the cluster answers in a folder (or a .json file), secrets masked
+    #[arg(long, global = true, value_name = "PATH")]
+    pub(super) record: Option<PathBuf>,
+
+    /// Answer from a recording instead of the cluster
+    #[arg(long, global = true, value_name = "PATH", conflicts_with = "record")]
+    pub(super) replay: Option<PathBuf>,
+
+    /// Read settings from this file only
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+
+    /// Never paint (also: NO_COLOR)
+    #[arg(long, global = true)]
+    pub(super) no_color: bool,
+
+    /// Keep to ASCII
+    #[arg(long, global = true)]
+    pub(super) ascii: bool,
+
+    /// Tell each scheduler command with its time on standard error
+    #[arg(short, long, global = true)]
+    pub(super) verbose: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Name the cause of a failed job with its evidence, the fix, and the change to the script
+    Diagnose(Diagnose),
+    /// Show what is recorded about a job, with its steps
+    Job(Job),
+    /// List jobs
+    Jobs(Jobs),
+    /// Work with the knowledge base
+    Kb(Kb),
+    /// Show settings
+    Config(Config),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Diagnose {
+    /// Job ids: 123, 123_4 (array task), 123+1 (component), 123;cluster
+    #[arg(value_name = "JOB", required_unless_present_any = ["log", "demo"], conflicts_with = "log")]
+    pub(super) ids: Vec<String>,
+
+    /// Look for logs in this directory too
+    #[arg(long, value_name = "DIR")]
+    pub(super) log_dir: Vec<PathBuf>,
+
+    /// Diagnose these logs, without any accounting
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(super) log: Vec<PathBuf>,
+
+    /// The batch script that belongs to --log
+    #[arg(long, value_name = "FILE", requires = "log")]
+    pub(super) script: Option<PathBuf>,
+
+    /// How the job of --log ended [default: FAILED]
+    #[arg(long, value_name = "STATE", requires = "log")]
+    pub(super) state: Option<String>,
+
+    /// The exit code of the job of --log: CODE or CODE:SIGNAL
+    #[arg(long, value_name = "EXIT", requires = "log")]
+    pub(super) exit_code: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Job {
+    /// Job ids
+    #[arg(value_name = "JOB", required = true)]
+    pub(super) ids: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Jobs {
+    /// Only jobs that ended in these states, such as FAILED,TIMEOUT
+    #[arg(short = 's', long, value_name = "LIST", value_delimiter = ',')]
+    pub(super) state: Vec<String>,
+
+    /// Only jobs that ended badly
+    #[arg(long, conflicts_with = "state")]
+    pub(super) failed: bool,
+
+    /// Jobs of these users [default: yours]
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', conflicts_with = "all_users")]
+    pub(super) user: Vec<String>,
+
+    /// Jobs of all users
+    #[arg(long)]
+    pub(super) all_users: bool,
+
+    /// Only these accounts
+    #[arg(short = 'A', long, value_name = "LIST", value_delimiter = ',')]
+    pub(super) account: Vec<String>,
+
+    /// Only these partitions
+    #[arg(short, long, visible_short_alias = 'q', visible_alias = "queue", value_name = "LIST", value_delimiter = ',')]
+    pub(super) partition: Vec<String>,
+
+    /// Only jobs of these names
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(super) name: Vec<String>,
+
+    /// Begin of the window: 7d, now-2hours, 2026-11-30, 2026-11-30T08:00
+    #[arg(short = 'S', long, value_name = "TIME", default_value = "7d", allow_hyphen_values = true)]
+    pub(super) since: String,
+
+    /// End of the window
+    #[arg(short = 'E', long, value_name = "TIME", default_value = "now", allow_hyphen_values = true)]
+    pub(super) until: String,
+
+    /// How many jobs to show; 0 for all
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 25)]
+    pub(super) limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Kb {
+    #[command(subcommand)]
+    pub(super) command: KbCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum KbCommand {
+    /// Build the index of the notes and keep it
+    Build,
+    /// Find what the notes say about a question in plain words
+    #[command(visible_alias = "query")]
+    Search {
+        /// The question
+        #[arg(required = true)]
+        words: Vec<String>,
+        /// How many sections to show
+        #[arg(short = 'n', long, default_value_t = 3)]
+        limit: usize,
+    },
+    /// List the failure families
+    List {
+        /// List the literals that logs are searched for, one a line
+        #[arg(long)]
+        literals: bool,
+    },
+    /// Show one family
+    Show {
+        /// The family
+        family: String,
+    },
+    /// Prove that every note is sound
+    #[command(after_help = check_help())]
+    Check,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Config {
+    #[command(subcommand)]
+    pub(super) command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ConfigCommand {
+    /// Show every setting with the layer that set it
+    Show,
+}
+
+/// The closed vocabularies that front matter may use.
+fn check_help() -> String {
+    format!(
+        "Checks:\n  {}\nEdits:\n  {}\nStates:\n  {}",
+        crate::classify::CHECKS.join("\n  "),
+        crate::model::Edit::FORMS.join("\n  "),
+        crate::model::BaseState::words().collect::<Vec<_>>().join(" "),
+    )
+}

@@ -1,0 +1,107 @@
+//! The one place where an error becomes a message, a hint and an exit code.
+
+use std::io;
+use std::process::ExitCode;
+
+use crate::answer::AnswerError;
+use crate::config::ConfigError;
+use crate::host::RecordingError;
+use crate::sched::SchedError;
+
+/// The exit codes, as documented in the README.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(super) enum Exit {
+    /// Answered.
+    Answered = 0,
+    /// The answer is no: cause unknown, unknown id, findings.
+    No = 1,
+    /// It cannot be asked here.
+    CannotAsk = 2,
+    /// The queries failed.
+    QueryFailed = 3,
+    /// The command line or the configuration is wrong.
+    Usage = 64,
+    /// A bug in jobwise.
+    Bug = 70,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why the program ends without an answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    #[error("{0}")]
+    Usage(String),
+    #[error("could not write the answer: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl Failure {
+    /// Its exit code and what would help.
+    pub(super) fn verdict(&self) -> (Exit, Option<String>) {
+        match self {
+            Self::Answer(error) => of_answer(error),
+            Self::Config(_) => (Exit::Usage, Some("see: jobwise config show".to_owned())),
+            Self::Recording(_) | Self::Usage(_) => (Exit::Usage, None),
+            Self::Output(_) => (Exit::QueryFailed, None),
+        }
+    }
+}
+
+/// The exit code and hint of an answer that could not be given.
+pub(super) fn of_answer(error: &AnswerError) -> (Exit, Option<String>) {
+    let hint = |text: &str| Some(text.to_owned());
+    match error {
+        AnswerError::Scheduler(error) => of_scheduler(error),
+        AnswerError::Id(_) => (Exit::Usage, hint("an id is 123, 123_4, 123+1 or 123;cluster")),
+        AnswerError::Window(_) => {
+            (Exit::Usage, hint("a time is 7d, now-2hours, 2026-11-30 or 2026-11-30T08:00"))
+        }
+        AnswerError::Knowledge(_) => (Exit::Usage, hint("see: jobwise kb check --help")),
+        AnswerError::Index(_) => (Exit::Bug, None),
+        AnswerError::Store(_) | AnswerError::NoStore => {
+            (Exit::QueryFailed, hint("set JOBWISE_HOME to a folder you may write"))
+        }
+        AnswerError::File(_) => (Exit::QueryFailed, None),
+        AnswerError::UnknownFamily { nearest, .. } => {
+            let hint = nearest.as_ref().map_or_else(
+                || "see: jobwise kb list".to_owned(),
+                |nearest| format!("did you mean '{nearest}'?"),
+            );
+            (Exit::No, Some(hint))
+        }
+    }
+}
+
+fn of_scheduler(error: &SchedError) -> (Exit, Option<String>) {
+    let hint = |text: &str| Some(text.to_owned());
+    match error {
+        SchedError::UnknownJob { .. } => {
+            (Exit::No, hint("jobwise jobs lists yours; an old job may have left the database"))
+        }
+        SchedError::NoScheduler { .. } => {
+            (Exit::CannotAsk, hint("--demo shows a demo cluster; --log FILE needs no scheduler"))
+        }
+        SchedError::NoAccounting { .. } | SchedError::Forbidden { .. } => {
+            (Exit::CannotAsk, hint("--log FILE diagnoses a log without the record"))
+        }
+        SchedError::TimedOut { .. } => {
+            (Exit::QueryFailed, hint("try again later, or raise scheduler.deadline_seconds"))
+        }
+        SchedError::NotRecorded { .. } => {
+            (Exit::CannotAsk, hint("record it where the cluster is, with --record"))
+        }
+        SchedError::Failed { .. } => (Exit::QueryFailed, hint("-v shows each command")),
+    }
+}

@@ -1,0 +1,168 @@
+//! `kb check`, the static half: what can be seen in the files without running a rule.
+//!
+//! The other half, whether each example makes its own family win, is `classify::check`.
+
+use std::collections::BTreeSet;
+
+use regex::Regex;
+
+use super::{Family, Provenance, SignalSource};
+use crate::model::BaseState;
+
+/// The sections of a body, in order.
+pub const SECTIONS: [&str; 4] = ["Symptoms", "Causes", "Fixes", "Verify"];
+
+/// Something wrong with a family file.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Finding {
+    /// The file.
+    pub file: String,
+    /// The line, where one is to blame.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl Finding {
+    /// A finding about a family as a whole.
+    pub fn about(family: &Family, what: impl Into<String>) -> Self {
+        let file = match &family.provenance {
+            Provenance::BuiltIn => format!("knowledge/{}.md", family.id),
+            Provenance::Overlay(path) => path.clone(),
+        };
+        Self { file, line: None, what: what.into() }
+    }
+}
+
+/// Checks every family. `holds_stem` says whether the log scan would look at a line that holds a
+/// literal: a literal without one of its stems is never seen.
+pub fn check(families: &[Family], holds_stem: &dyn Fn(&str) -> bool) -> Vec<Finding> {
+    let ids: BTreeSet<&str> = families.iter().map(|family| family.id.0.as_str()).collect();
+    let states: BTreeSet<&str> = BaseState::words().collect();
+    let mut findings = Vec::new();
+    for (index, family) in families.iter().enumerate() {
+        let mut find = |what: String| findings.push(Finding::about(family, what));
+        if families[..index].iter().any(|other| other.id == family.id) {
+            find(format!("family '{}' is there twice", family.id));
+        }
+        for state in unknown_states(family, &states) {
+            find(format!("'{state}' is not a job state"));
+        }
+        for neighbour in &family.yields_to {
+            if !ids.contains(neighbour.0.as_str()) {
+                find(format!("yields to '{neighbour}', which is not a family"));
+            }
+        }
+        for source in &family.sources {
+            if !source.starts_with("https://") {
+                find(format!("source '{source}' is not an https address"));
+            }
+        }
+        if !family.signals.is_empty() && family.sources.is_empty() {
+            find("names no source for its signals".to_owned());
+        }
+        let headings: Vec<&str> =
+            family.sections.iter().map(|section| section.heading.as_str()).collect();
+        if headings != SECTIONS {
+            find(format!("has the sections {headings:?}, not {SECTIONS:?}"));
+        }
+        for section in family.sections.iter().filter(|section| section.markdown.is_empty()) {
+            find(format!("section '{}' is empty", section.heading));
+        }
+        check_signals(family, holds_stem, &mut find);
+    }
+    findings
+}
+
+fn unknown_states<'a>(family: &'a Family, known: &BTreeSet<&str>) -> Vec<&'a str> {
+    let of_signals = family.signals.iter().filter_map(|signal| signal.when.as_ref());
+    let of_signals =
+        of_signals.flat_map(|when| [when.state.as_deref(), when.step_state.as_deref()]);
+    let all = family.states.iter().map(String::as_str).chain(of_signals.flatten());
+    all.filter(|state| !known.contains(state)).collect()
+}
+
+fn check_signals(family: &Family, holds_stem: &dyn Fn(&str) -> bool, find: &mut dyn FnMut(String)) {
+    let mut seen = BTreeSet::new();
+    for signal in &family.signals {
+        let id = &signal.id;
+        if !seen.insert(id) {
+            find(format!("signal '{id}' is there twice"));
+        }
+        if !(signal.weight > 0.0 && signal.weight <= 1.0) {
+            find(format!("signal '{id}' has weight {}, not above 0 and at most 1", signal.weight));
+        }
+        if let Some(when) = &signal.when {
+            for exit in [&when.exit, &when.derived_exit].into_iter().flatten() {
+                if !is_exit_pattern(exit) {
+                    find(format!("signal '{id}' has the exit '{exit}', not CODE:SIGNAL"));
+                }
+            }
+        }
+        if signal.from == SignalSource::Record {
+            continue;
+        }
+        let literal = signal.literal.as_deref().unwrap_or_default();
+        if signal.from == SignalSource::Log && !holds_stem(literal) {
+            find(format!("signal '{id}': the scan never looks at lines with '{literal}'"));
+        }
+        let Some(example) = &signal.example else {
+            find(format!("signal '{id}' has no example"));
+            continue;
+        };
+        if !example.contains(literal) {
+            find(format!("signal '{id}': its example does not hold '{literal}'"));
+        }
+        if let Some(pattern) = &signal.regex {
+            match Regex::new(pattern) {
+                Err(error) => find(format!("signal '{id}': {error}")),
+                Ok(regex) if !regex.is_match(example) => {
+                    find(format!("signal '{id}': its regex does not match its example"));
+                }
+                Ok(_) => {}
+            }
+        }
+    }
+}
+
+/// `CODE:SIGNAL`, where `*` stands for any number.
+fn is_exit_pattern(text: &str) -> bool {
+    let number = |part: &str| part == "*" || part.parse::<u32>().is_ok();
+    text.split_once(':').is_some_and(|(code, signal)| number(code) && number(signal))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::knowledge::{built_in, parse};
+
+    #[test]
+    fn the_built_in_families_are_sound() {
+        let families = built_in().expect("every embedded file is a family");
+        assert!(families.len() >= 9);
+        assert_eq!(check(&families, &|_| true), []);
+    }
+
+    #[test]
+    fn every_kind_of_mistake_is_found() {
+        let text = "---\nfamily: bad\ntitle: t\ndomain: user\nstates: [BROKEN]\nyields_to: [nobody]\nsources: [\"ftp://x\"]\nsignals:\n  - {id: a, from: log, role: root, literal: boom, regex: '(', weight: 2, example: bang}\n  - {id: a, when: {exit: x}, role: root}\n---\n## Fixes\n";
+        let family = parse("bad.md", text, Provenance::BuiltIn).expect("it has the form");
+        let told: Vec<String> = check(&[family], &|_| false).into_iter().map(|f| f.what).collect();
+        let told = told.join("\n");
+        for part in [
+            "'BROKEN'",
+            "'nobody'",
+            "'ftp://x'",
+            "sections",
+            "is empty",
+            "weight 2",
+            "twice",
+            "the scan never looks",
+            "does not hold 'boom'",
+            "regex parse error",
+            "the exit 'x'",
+        ] {
+            assert!(told.contains(part), "{part} is missing in:\n{told}");
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! From the text of a family file to a [`Family`].
+//!
+//! The format is closed: a field it does not know is an error with file and line, because a rule
+//! that is silently not applied is worse than one that is refused.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
+use serde::Deserialize;
+
+use super::{Check, Family, Provenance, RecordPattern, Section, Signal, SignalSource};
+use crate::model::{Domain, Edit, FamilyId, Role};
+
+/// `(file name, text)` of every embedded family, sorted by name; written by `build.rs`.
+const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/knowledge.rs"));
+
+/// A family file that cannot be read as one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}{}: {what}", line.map(|line| format!(":{line}")).unwrap_or_default())]
+pub struct KnowledgeError {
+    /// The file.
+    pub file: String,
+    /// The line in it, from 1, where one is to blame.
+    pub line: Option<usize>,
+    /// What is wrong, with the value found.
+    pub what: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FrontMatter {
+    family: String,
+    title: String,
+    domain: Domain,
+    #[serde(default)]
+    states: Vec<String>,
+    #[serde(default)]
+    fallback: bool,
+    #[serde(default)]
+    signals: Vec<FrontSignal>,
+    #[serde(default)]
+    counter: Vec<String>,
+    #[serde(default)]
+    yields_to: Vec<FamilyId>,
+    #[serde(default)]
+    checks: Vec<Check>,
+    #[serde(default)]
+    edits: Vec<String>,
+    #[serde(default)]
+    sources: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FrontSignal {
+    id: String,
+    from: Option<SignalSource>,
+    role: Role,
+    literal: Option<String>,
+    regex: Option<String>,
+    #[serde(default = "usual_weight")]
+    weight: f64,
+    example: Option<String>,
+    when: Option<RecordPattern>,
+}
+
+/// What a signal counts when its file does not say.
+fn usual_weight() -> f64 {
+    0.9
+}
+
+/// The families embedded in the program, sorted by id.
+pub fn built_in() -> Result<Vec<Family>, KnowledgeError> {
+    EMBEDDED.iter().map(|(name, text)| parse(name, text, Provenance::BuiltIn)).collect()
+}
+
+/// Adds the files of an overlay folder to `families`, or replaces those of the same id. A file
+/// that cannot be read is left out and told: one bad file must not cost the answer.
+pub fn with_overlay(
+    families: Vec<Family>,
+    files: Vec<(String, Vec<u8>)>,
+) -> (Vec<Family>, Vec<KnowledgeError>) {
+    let mut families = families;
+    let mut errors = Vec::new();
+    for (path, bytes) in files {
+        let name = file_name(&path);
+        if Path::new(name).extension().is_none_or(|extension| extension != "md")
+            || name == "README.md"
+        {
+            continue;
+        }
+        let parsed = match std::str::from_utf8(&bytes) {
+            Ok(text) => parse(name, text, Provenance::Overlay(path.clone())),
+            Err(_) => Err(KnowledgeError {
+                file: path.clone(),
+                line: None,
+                what: "is not UTF-8 text".to_owned(),
+            }),
+        };
+        match parsed {
+            Ok(family) => match families.iter_mut().find(|known| known.id == family.id) {
+                Some(known) => *known = family,
+                None => families.push(family),
+            },
+            Err(error) => errors.push(KnowledgeError { file: path, ..error }),
+        }
+    }
+    families.sort_by(|a, b| a.id.cmp(&b.id));
+    (families, errors)
+}
+
+/// Reads one family file. `name` is the file's name; its stem must be the family's id.
+pub fn parse(name: &str, text: &str, provenance: Provenance) -> Result<Family, KnowledgeError> {
+    let at =
+        |line: Option<usize>, what: String| KnowledgeError { file: name.to_owned(), line, what };
+    // The value to blame is looked for in the file, so that errors of meaning carry a line too.
+    let blame = |value: &str, what: String| {
+        let line = text.lines().position(|line| line.contains(value)).map(|index| index + 1);
+        at(line, what)
+    };
+    let (front, body, body_line) = split(text)
+        .ok_or_else(|| at(Some(1), "has no front matter between two '---' lines".to_owned()))?;
+    let front: FrontMatter = serde_yaml::from_str(front).map_err(|error| {
+        // The front matter begins on line 2 of the file.
+        let line = error.location().map(|location| location.line() + 1);
+        let told = error.to_string();
+        let what = told.split(" at line ").next().unwrap_or(&told).to_owned();
+        at(line, what)
+    })?;
+
+    let stem = file_name(name).trim_end_matches(".md");
+    if front.family != stem {
+        return Err(blame(
+            &front.family,
+            format!("family '{}' is not the file's stem '{stem}'", front.family),
+        ));
+    }
+    let mut edits = Vec::new();
+    for edit in &front.edits {
+        edits.push(Edit::from_str(edit).map_err(|error| blame(edit, error.to_string()))?);
+    }
+    let mut signals = Vec::new();
+    for signal in front.signals {
+        let id = signal.id.clone();
+        signals.push(checked(signal).map_err(|what| blame(&format!("id: {id}"), what))?);
+    }
+    Ok(Family {
+        id: FamilyId(front.family),
+        title: front.title,
+        domain: front.domain,
+        states: front.states,
+        fallback: front.fallback,
+        signals,
+        counter: front.counter,
+        yields_to: front.yields_to,
+        checks: front.checks,
+        edits,
+        sources: front.sources,
+        sections: sections(body, body_line),
+        provenance,
+    })
+}
+
+/// A signal of text needs a literal; one of the record needs a pattern; none may have both.
+fn checked(signal: FrontSignal) -> Result<Signal, String> {
+    let FrontSignal { id, from, role, literal, regex, weight, example, when } = signal;
+    let from = match (from, &literal, &when) {
+        (None | Some(SignalSource::Record), None, Some(_)) => SignalSource::Record,
+        (Some(from), Some(_), None) if from != SignalSource::Record => from,
+        _ => {
+            return Err(format!("signal '{id}' needs either 'from' with 'literal', or 'when'"));
+        }
+    };
+    Ok(Signal { id, from, role, literal, regex, weight, example, when })
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Front matter, body, and the number of lines before the body.
+fn split(text: &str) -> Option<(&str, &str, usize)> {
+    let rest = text.strip_prefix("---\n")?;
+    let end = rest.find("\n---\n")?;
+    let (front, body) = (&rest[..=end], &rest[end + "\n---\n".len()..]);
+    Some((front, body, front.lines().count() + 2))
+}
+
+/// The body cut at its headings of the second level.
+fn sections(body: &str, lines_before: usize) -> Vec<Section> {
+    struct Open {
+        heading: String,
+        start: usize,
+        content: usize,
+    }
+    let mut opened: Vec<Open> = Vec::new();
+    let mut in_heading = false;
+    for (event, range) in Parser::new(body).into_offset_iter() {
+        match event {
+            Event::Start(Tag::Heading { level: HeadingLevel::H2, .. }) => {
+                in_heading = true;
+                opened.push(Open {
+                    heading: String::new(),
+                    start: range.start,
+                    content: range.end,
+                });
+            }
+            Event::End(TagEnd::Heading(HeadingLevel::H2)) => in_heading = false,
+            Event::Text(text) | Event::Code(text) if in_heading => {
+                if let Some(open) = opened.last_mut() {
+                    open.heading.push_str(&text);
+                }
+            }
+            _ => {}
+        }
+    }
+    let ends: Vec<usize> =
+        opened.iter().skip(1).map(|open| open.start).chain([body.len()]).collect();
+    opened
+        .into_iter()
+        .zip(ends)
+        .map(|(open, end)| Section {
+            heading: open.heading,
+            markdown: body[open.content..end].trim().to_owned(),
+            line: lines_before + body[..open.start].matches('\n').count() + 1,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = "---\nfamily: small\ntitle: A small one\ndomain: user\nsignals:\n  - id: text\n    from: log\n    role: root\n    literal: boom\n  - id: state\n    when: {state: TIMEOUT}\n    role: root\n    weight: 0.5\nedits: [\"memory\"]\n---\n\n## Symptoms\n\nIt says `boom`.\n\n## Fixes\n\n1. Do `## not a heading` things.\n";
+
+    fn read(text: &str) -> Result<Family, KnowledgeError> {
+        parse("small.md", text, Provenance::BuiltIn)
+    }
+
+    #[test]
+    fn a_file_becomes_a_rule_and_sections_with_their_lines() {
+        let family = read(SMALL).expect("a good file");
+        assert_eq!(family.signals[0].literal.as_deref(), Some("boom"));
+        assert_eq!(family.signals[1].from, SignalSource::Record);
+        let headings: Vec<(&str, usize)> =
+            family.sections.iter().map(|s| (s.heading.as_str(), s.line)).collect();
+        // Counted by hand in SMALL.
+        assert_eq!(headings, [("Symptoms", 17), ("Fixes", 21)]);
+        assert_eq!(family.sections[0].markdown, "It says `boom`.");
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_file_line_and_value() {
+        let wrong =
+            |from: &str, to: &str| read(&SMALL.replace(from, to)).expect_err(to).to_string();
+        assert!(wrong("title: A", "titel: A").starts_with("small.md:3: unknown field `titel`"));
+        assert!(wrong("family: small", "family: other").starts_with("small.md:2: family 'other'"));
+        assert!(wrong("\"memory\"", "\"mem\"").starts_with("small.md:14: 'mem' is not an edit"));
+        assert!(wrong("    literal: boom\n", "").starts_with("small.md:6: signal 'text' needs"));
+        assert!(read("no front matter").is_err());
+    }
+
+    #[test]
+    fn an_overlay_adds_and_replaces_and_a_bad_file_costs_only_itself() {
+        let base = vec![read(SMALL).expect("a good file")];
+        let files = vec![
+            ("site/small.md".to_owned(), SMALL.replace("A small one", "Ours").into_bytes()),
+            ("site/new.md".to_owned(), SMALL.replace("family: small", "family: new").into_bytes()),
+            ("site/bad.md".to_owned(), vec![0xff]),
+            ("site/README.md".to_owned(), b"words".to_vec()),
+        ];
+        let (families, errors) = with_overlay(base, files);
+        let titles: Vec<(&str, &str)> =
+            families.iter().map(|f| (f.id.0.as_str(), f.title.as_str())).collect();
+        assert_eq!(titles, [("new", "A small one"), ("small", "Ours")]);
+        assert_eq!(errors.len(), 1);
+        assert_eq!(errors[0].file, "site/bad.md");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "(---\n)?(family: small\n|title: x\n|signals: |domain: user\n|[ -~\n]{0,20}){0,8}(---\n)?(## [a-z]*\n|[ -~é\n]{0,30}){0,4}") {
+            let _ = read(&text);
+        }
+    }
+}

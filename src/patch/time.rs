@@ -1,0 +1,81 @@
+//! How much more time to ask for.
+
+use super::script_edit::Edits;
+use super::setting::{Sources, steps_have_their_own};
+use super::{Proposal, Target};
+use crate::model::{BaseState, Known, Span};
+
+/// The next limit is the last one times 3/2: what a job that ran into its limit still needed is
+/// unknown, and unused time costs nothing but a later start, so a step that is large enough to
+/// end the guessing after two tries (2.25 times) and small enough to keep backfill possible.
+const FACTOR: (u64, u64) = (3, 2);
+
+const MINUTE: u64 = 60;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
+pub(super) fn propose(
+    target: &Target<'_>,
+    sources: &Sources<'_>,
+    edits: &mut Edits,
+) -> Result<Proposal, String> {
+    sources.overruled(&["walltime=", "cput="], &["-W"])?;
+    if target.job.state.base != BaseState::Timeout {
+        steps_have_their_own(target.job, BaseState::Timeout, &["time"])?;
+    }
+    let setting = sources.setting(&["time"])?;
+    let asked = setting.given().map(|(_, value)| read(value)).transpose()?;
+    let ran_with = match &target.job.limit {
+        Known::Value(limit) => Some(*limit),
+        Known::Unlimited => return Err("the job has no time limit".to_owned()),
+        Known::NotGathered | Known::Unreadable(_) => None,
+    };
+    let base = ran_with.or(asked).ok_or("the job's time limit is not known")?;
+    let mut limit = round_up(base.as_seconds().saturating_mul(FACTOR.0).div_ceil(FACTOR.1));
+    let mut because = format!("it ran into its limit of {base}; half as much again, rounded up");
+    if let Some(asked) = asked.filter(|asked| *asked != base) {
+        because = format!("{because} ({}, that is {asked})", setting.in_words());
+    }
+    if let Some((most, partition)) = target
+        .limits
+        .and_then(|limits| Some((limits.max_time.get()?.as_seconds(), limits.partition.as_str())))
+        && limit > most
+    {
+        if most <= base.as_seconds() {
+            return Err(format!(
+                "partition {partition} allows {} at most: use one that allows more, or save \
+                 checkpoints and continue in a further job",
+                Span::seconds(most)
+            ));
+        }
+        limit = most;
+        because = format!("{because}, but partition {partition} allows no more than this");
+    }
+    let limit = Span::seconds(limit);
+    if asked.is_some_and(|asked| asked >= limit) {
+        return Err(format!("{}, and the job ran with {base}", setting.in_words()));
+    }
+    sources.set(&setting, "time", &limit.to_string(), because, edits)
+}
+
+/// Reads a limit as `sbatch` does; zero and the words for it are no limit.
+fn read(value: &str) -> Result<Span, String> {
+    let unlimited =
+        ["unlimited", "infinite", "-1"].iter().any(|word| value.eq_ignore_ascii_case(word));
+    match Span::parse_limit(value) {
+        Ok(limit) if limit.as_seconds() > 0 => Ok(limit),
+        Ok(_) => Err("the job already asks for no time limit".to_owned()),
+        Err(_) if unlimited => Err("the job already asks for no time limit".to_owned()),
+        Err(error) => Err(format!("{error}: not changed")),
+    }
+}
+
+/// To 5 minutes below an hour, 15 minutes below a day, full hours above.
+fn round_up(seconds: u64) -> u64 {
+    let step = match seconds {
+        ..HOUR => 5 * MINUTE,
+        HOUR..DAY => 15 * MINUTE,
+        _ => HOUR,
+    };
+    seconds.div_ceil(step).saturating_mul(step)
+}

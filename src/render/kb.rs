@@ -1,0 +1,120 @@
+//! The knowledge base for people.
+
+use std::io;
+
+use super::Report;
+use super::page::{Column, Label, Page};
+use crate::answer::kb::{Built, Check, Hits, Listing, Note};
+use crate::retrieve::first_steps;
+use crate::text;
+
+const MARGIN: usize = 10;
+
+impl Report for Built {
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let line = format!(
+            "{} of {} indexed by {} ({} search, {} bytes)",
+            text::count(self.chunks as u64, "section"),
+            text::count(self.families as u64, "family"),
+            self.embedder,
+            self.search,
+            self.bytes
+        );
+        page.line(&[(Label::Good, &line)])?;
+        page.line(&[(Label::Plain, &self.index.display().to_string())])
+    }
+}
+
+impl Report for Hits {
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        if self.matches.is_empty() {
+            page.line(&[(Label::Plain, "nothing found")])?;
+        }
+        for (index, found) in self.matches.iter().enumerate() {
+            if index > 0 {
+                page.gap()?;
+            }
+            let title = format!("{} - {}", found.chunk.title, found.chunk.heading);
+            let family = format!("  {}  {:.2}", found.chunk.family, found.score);
+            page.line(&[(Label::Strong, &title), (Label::Dim, &family)])?;
+            let steps = first_steps(&found.chunk.markdown);
+            if steps.is_empty() {
+                page.entry("", 2, Label::Plain, &found.chunk.markdown)?;
+            }
+            for (number, step) in steps.iter().enumerate() {
+                page.entry(&format!("  {}. ", number + 1), 5, Label::Plain, step)?;
+            }
+        }
+        page.notices(&self.notices)
+    }
+}
+
+impl Report for Listing {
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        const COLUMNS: [Column; 5] = [
+            Column { heading: "FAMILY", right: false, least: 12 },
+            Column { heading: "TITLE", right: false, least: 20 },
+            Column { heading: "WHOSE", right: false, least: 5 },
+            Column { heading: "SIGNALS", right: true, least: 7 },
+            Column { heading: "EDITS", right: false, least: 6 },
+        ];
+        let rows: Vec<Vec<(Label, String)>> = self
+            .families
+            .iter()
+            .map(|row| {
+                let edits: Vec<String> = row.edits.iter().map(ToString::to_string).collect();
+                vec![
+                    (Label::Strong, row.family.to_string()),
+                    (Label::Plain, row.title.clone()),
+                    (Label::Plain, format!("{:?}", row.domain).to_lowercase()),
+                    (Label::Plain, row.signals.to_string()),
+                    (Label::Plain, edits.join(", ")),
+                ]
+            })
+            .collect();
+        page.table(&COLUMNS, &rows)
+    }
+}
+
+impl Report for Note {
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let family = &self.family;
+        page.line(&[(Label::Strong, &family.title), (Label::Dim, &format!("  {}", family.id))])?;
+        for section in &family.sections {
+            page.gap()?;
+            page.line(&[(Label::Strong, &section.heading)])?;
+            for paragraph in section.markdown.lines() {
+                page.entry("", 2, Label::Plain, paragraph)?;
+            }
+        }
+        page.gap()?;
+        for signal in &family.signals {
+            let how = match (&signal.literal, &signal.when) {
+                (Some(literal), _) => format!("{} \"{literal}\"", signal.id),
+                (None, _) => format!("{} (from the record)", signal.id),
+            };
+            let role = format!("{:?}", signal.role).to_lowercase();
+            page.entry(&role, MARGIN, Label::Plain, &how)?;
+        }
+        for source in &family.sources {
+            page.entry("source", MARGIN, Label::Plain, source)?;
+        }
+        Ok(())
+    }
+}
+
+impl Report for Check {
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        for finding in &self.findings {
+            page.entry("", 0, Label::Bad, &finding.to_string())?;
+        }
+        let what = format!(
+            "{}, {}: {}",
+            text::count(self.families as u64, "family"),
+            text::count(self.signals as u64, "signal"),
+            text::count(self.findings.len() as u64, "finding")
+        );
+        let label = if self.findings.is_empty() { Label::Good } else { Label::Bad };
+        page.line(&[(label, &what)])
+    }
+}

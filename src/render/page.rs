@@ -1,0 +1,251 @@
+//! A page of text: width, colour or none, ASCII or not, and the zone of its times.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::model::{Known, Level, Notice};
+use crate::text;
+
+/// What a piece of text is; the theme says how that looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Label {
+    /// Ordinary text.
+    Plain,
+    /// What the eye should find first.
+    Strong,
+    /// Went well.
+    Good,
+    /// Failed.
+    Bad,
+    /// Uncertain or degraded.
+    Warn,
+    /// Names of parts.
+    Dim,
+    /// An added line of a diff.
+    Added,
+    /// A removed line of a diff.
+    Removed,
+}
+
+/// The theme: the one place that knows colours.
+fn style(label: Label) -> Style {
+    let color = |color: AnsiColor| Style::new().fg_color(Some(color.into()));
+    match label {
+        Label::Plain => Style::new(),
+        Label::Strong => Style::new().bold(),
+        Label::Good | Label::Added => color(AnsiColor::Green),
+        Label::Bad | Label::Removed => color(AnsiColor::Red),
+        Label::Warn => color(AnsiColor::Yellow),
+        Label::Dim => Style::new().dimmed(),
+    }
+}
+
+/// How text is to look, decided once by the command line and the terminal.
+#[derive(Debug, Clone)]
+pub struct Look {
+    /// Columns.
+    pub width: usize,
+    /// Whether to paint.
+    pub color: bool,
+    /// Whether to keep to ASCII.
+    pub ascii: bool,
+    /// The zone of printed times.
+    pub zone: TimeZone,
+}
+
+/// A writer that knows how text is to look.
+pub struct Page<'p> {
+    out: &'p mut dyn Write,
+    look: &'p Look,
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    /// The heading.
+    pub heading: &'static str,
+    /// Numbers stand to the right.
+    pub right: bool,
+    /// The narrowest it may be cut to, when the terminal is too small.
+    pub least: usize,
+}
+
+/// A cell.
+pub type Cell = (Label, String);
+
+impl<'p> Page<'p> {
+    /// A page on a writer.
+    pub fn new(out: &'p mut dyn Write, look: &'p Look) -> Self {
+        Self { out, look }
+    }
+
+    /// The columns there are.
+    pub fn width(&self) -> usize {
+        self.look.width
+    }
+
+    /// Writes a line of labelled pieces. Whatever they hold, nothing can steer the terminal.
+    pub fn line(&mut self, pieces: &[(Label, &str)]) -> io::Result<()> {
+        let mut line = String::new();
+        for (label, piece) in pieces {
+            let clean = self.clean(piece);
+            if self.look.color && *label != Label::Plain && !clean.is_empty() {
+                let style = style(*label);
+                line.push_str(&format!("{style}{clean}{style:#}"));
+            } else {
+                line.push_str(&clean);
+            }
+        }
+        writeln!(self.out, "{}", line.trim_end())
+    }
+
+    /// Writes an empty line.
+    pub fn gap(&mut self) -> io::Result<()> {
+        writeln!(self.out)
+    }
+
+    /// Writes `name` in a margin and text beside it, wrapped.
+    pub fn entry(&mut self, name: &str, margin: usize, label: Label, body: &str) -> io::Result<()> {
+        let columns = self.width().saturating_sub(margin).max(20);
+        let name = text::pad(name, margin);
+        for (index, line) in text::wrap(body, columns, 0).iter().enumerate() {
+            let blank = " ".repeat(margin);
+            let margin = if index == 0 { &name } else { &blank };
+            self.line(&[(Label::Dim, margin), (label, line)])?;
+        }
+        Ok(())
+    }
+
+    /// Writes a table: columns as wide as their widest cell; where that is too much for the page,
+    /// the widest that may still shrink is cut first.
+    pub fn table(&mut self, columns: &[Column], rows: &[Vec<Cell>]) -> io::Result<()> {
+        let cell_width = |row: &Vec<Cell>, index: usize| {
+            row.get(index).map_or(0, |(_, cell)| text::width(&self.clean(cell)))
+        };
+        let mut widths: Vec<usize> = columns
+            .iter()
+            .enumerate()
+            .map(|(index, column)| {
+                let widest = rows.iter().map(|row| cell_width(row, index)).max().unwrap_or(0);
+                widest.max(text::width(column.heading))
+            })
+            .collect();
+        let gaps = 2 * columns.len().saturating_sub(1);
+        while widths.iter().sum::<usize>() + gaps > self.width() {
+            let shrinkable = (0..widths.len()).filter(|&index| widths[index] > columns[index].least);
+            let Some(widest) = shrinkable.max_by_key(|&index| widths[index]) else { break };
+            widths[widest] -= 1;
+        }
+        let headings: Vec<Cell> =
+            columns.iter().map(|column| (Label::Dim, column.heading.to_owned())).collect();
+        for row in std::iter::once(&headings).chain(rows) {
+            let mut pieces: Vec<(Label, String)> = Vec::new();
+            for (index, (label, cell)) in row.iter().enumerate().take(columns.len()) {
+                if index > 0 {
+                    pieces.push((Label::Plain, "  ".to_owned()));
+                }
+                let cut = text::truncate(&self.clean(cell), widths[index]);
+                let filled = if columns[index].right {
+                    text::pad_left(&cut, widths[index])
+                } else {
+                    text::pad(&cut, widths[index])
+                };
+                pieces.push((*label, filled));
+            }
+            let pieces: Vec<(Label, &str)> =
+                pieces.iter().map(|(label, piece)| (*label, piece.as_str())).collect();
+            self.line(&pieces)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what an answer lacks.
+    pub fn notices(&mut self, notices: &[Notice]) -> io::Result<()> {
+        for notice in notices {
+            let (name, label) = match notice.level {
+                Level::Info => ("note: ", Label::Plain),
+                Level::Warning => ("warning: ", Label::Warn),
+            };
+            self.entry(name, name.len(), label, &notice.text)?;
+            if let Some(hint) = &notice.hint {
+                self.entry("hint: ", 6, Label::Plain, hint)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A moment in the page's zone, to the second.
+    pub fn moment(&self, moment: &Known<Timestamp>) -> String {
+        match moment.get() {
+            None => moment.to_string(),
+            Some(moment) => {
+                let here = moment.to_zoned_datetime(self.look.zone.clone());
+                here.strftime("%Y-%m-%d %H:%M:%S").to_string()
+            }
+        }
+    }
+
+    /// Text that cannot steer the terminal, in ASCII where that is asked for.
+    fn clean(&self, piece: &str) -> String {
+        let clean = text::printable(piece.as_bytes());
+        if !self.look.ascii {
+            return clean;
+        }
+        let fold = |c: char| match c {
+            '…' => "...".to_owned(),
+            '–' | '—' => "-".to_owned(),
+            '‘' | '’' => "'".to_owned(),
+            '“' | '”' => "\"".to_owned(),
+            '→' => "->".to_owned(),
+            c if c.is_ascii() => c.to_string(),
+            _ => "?".to_owned(),
+        };
+        clean.chars().map(fold).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(look: &Look, draw: impl Fn(&mut Page<'_>) -> io::Result<()>) -> String {
+        let mut out = Vec::new();
+        draw(&mut Page::new(&mut out, look)).expect("a vector takes everything");
+        String::from_utf8(out).expect("text")
+    }
+
+    fn look(width: usize, color: bool, ascii: bool) -> Look {
+        Look { width, color, ascii, zone: TimeZone::UTC }
+    }
+
+    #[test]
+    fn a_hostile_name_cannot_steer_the_terminal() {
+        let name = "\u{1b}[31mred\u{1b}[0m\u{7}\u{1b}]0;title\u{7}";
+        let text = drawn(&look(80, false, false), |page| page.line(&[(Label::Bad, name)]));
+        assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{text:?}");
+        let painted = drawn(&look(80, true, false), |page| page.line(&[(Label::Bad, name)]));
+        assert_eq!(painted.matches('\u{1b}').count(), 2, "only our own colour: {painted:?}");
+    }
+
+    #[test]
+    fn ascii_keeps_to_ascii() {
+        let text = drawn(&look(80, false, true), |page| page.line(&[(Label::Plain, "Grüße → …")]));
+        assert_eq!(text, "Gr??e -> ...\n");
+    }
+
+    #[test]
+    fn a_table_fits_the_page_and_keeps_its_numbers() {
+        let columns = [
+            Column { heading: "NAME", right: false, least: 4 },
+            Column { heading: "N", right: true, least: 3 },
+        ];
+        let rows = vec![vec![(Label::Plain, "x".repeat(100)), (Label::Plain, "123".to_owned())]];
+        let text = drawn(&look(30, false, true), |page| page.table(&columns, &rows));
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines.iter().all(|line| text::width(line) <= 32), "{text}");
+        assert!(lines[1].ends_with("  123"), "{text}");
+    }
+}

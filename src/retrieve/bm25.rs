@@ -1,0 +1,77 @@
+//! BM25 over the chunks: rare words count more, long chunks no more for being long.
+
+use std::collections::BTreeMap;
+
+use super::words::terms;
+
+/// How soon a repeated word stops adding; the usual value.
+const K1: f64 = 1.2;
+/// How much the length of a chunk is held against it; the usual value.
+const B: f64 = 0.75;
+
+/// Term frequencies of every chunk.
+#[derive(Debug)]
+pub(super) struct Bm25 {
+    /// For every term, the chunks that have it and how often.
+    postings: BTreeMap<String, Vec<(usize, f64)>>,
+    /// Terms per chunk, relative to the mean.
+    lengths: Vec<f64>,
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of words are far below 2^53")]
+impl Bm25 {
+    pub(super) fn new<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
+        let mut postings: BTreeMap<String, Vec<(usize, f64)>> = BTreeMap::new();
+        let mut lengths = Vec::new();
+        for (chunk, text) in texts.enumerate() {
+            let mut counts: BTreeMap<String, f64> = BTreeMap::new();
+            let terms = terms(text);
+            lengths.push(terms.len() as f64);
+            for term in terms {
+                *counts.entry(term).or_default() += 1.0;
+            }
+            for (term, count) in counts {
+                postings.entry(term).or_default().push((chunk, count));
+            }
+        }
+        let mean = lengths.iter().sum::<f64>() / (lengths.len().max(1) as f64);
+        for length in &mut lengths {
+            *length = if mean > 0.0 { *length / mean } else { 1.0 };
+        }
+        Self { postings, lengths }
+    }
+
+    /// The score of every chunk; a word asked twice counts once.
+    pub(super) fn scores(&self, query: &str) -> Vec<f64> {
+        let mut scores = vec![0.0; self.lengths.len()];
+        let mut asked = terms(query);
+        asked.sort_unstable();
+        asked.dedup();
+        for postings in asked.iter().filter_map(|term| self.postings.get(term)) {
+            let (all, having) = (self.lengths.len() as f64, postings.len() as f64);
+            let rarity = (1.0 + (all - having + 0.5) / (having + 0.5)).ln();
+            for (chunk, count) in postings {
+                let length = self.lengths.get(*chunk).copied().unwrap_or(1.0);
+                let saturated = count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length));
+                if let Some(score) = scores.get_mut(*chunk) {
+                    *score += rarity * saturated;
+                }
+            }
+        }
+        scores
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rare_word_counts_more_than_a_common_one() {
+        let bm25 = Bm25::new(["memory node", "memory disk", "memory memory"].into_iter());
+        let scores = bm25.scores("memory disk");
+        assert!(scores[1] > scores[2] && scores[2] > scores[0], "{scores:?}");
+        assert_eq!(bm25.scores("unheard"), [0.0; 3]);
+        assert!(Bm25::new(std::iter::empty()).scores("memory").is_empty());
+    }
+}

@@ -1,0 +1,116 @@
+//! Text cut into terms: identifiers in their parts, endings and filling words removed.
+//!
+//! Made for English prose mixed with identifiers, messages and paths. `ModuleNotFoundError` gives
+//! itself and `module`, `found`, `error`; numbers of more than three digits (addresses, ids, dates)
+//! say nothing and go.
+
+/// Words that say nothing about a failure.
+const STOP: &[&str] = &[
+    "a", "about", "after", "again", "all", "an", "and", "any", "are", "as", "at", "be", "been",
+    "before", "but", "by", "can", "could", "did", "do", "does", "each", "for", "from", "had",
+    "has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "just", "me", "more", "my",
+    "of", "on", "or", "our", "should", "so", "some", "than", "that", "the", "their", "them",
+    "then", "there", "these", "they", "this", "to", "was", "we", "were", "what", "when", "where",
+    "which", "while", "who", "why", "will", "with", "would", "you", "your",
+];
+
+/// The terms of a text, in order, repeated as they occur.
+pub(super) fn terms(text: &str) -> Vec<String> {
+    let mut terms = Vec::new();
+    for run in text.split(|c: char| !c.is_alphanumeric() && c != '_') {
+        let parts: Vec<String> = run.split('_').flat_map(camel_parts).collect();
+        if parts.len() > 1 {
+            push(&mut terms, &run.to_lowercase());
+        }
+        for part in &parts {
+            push(&mut terms, part);
+        }
+    }
+    terms
+}
+
+fn push(terms: &mut Vec<String>, word: &str) {
+    let number = word.bytes().all(|byte| byte.is_ascii_digit());
+    if word.is_empty() || STOP.contains(&word) || (number && word.len() > 3) {
+        return;
+    }
+    terms.push(stem(word));
+}
+
+/// `OutOfMemoryError` -> out, of, memory, error; `HTTPServer` -> http, server.
+fn camel_parts(run: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    let chars: Vec<char> = run.chars().collect();
+    for (at, &c) in chars.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|before| chars.get(before));
+        let after = chars.get(at + 1);
+        let starts = c.is_uppercase()
+            && (before.is_some_and(|before| before.is_lowercase())
+                || (before.is_some_and(|before| before.is_uppercase())
+                    && after.is_some_and(|after| after.is_lowercase())));
+        if starts || parts.is_empty() {
+            parts.push(String::new());
+        }
+        if let Some(part) = parts.last_mut() {
+            part.extend(c.to_lowercase());
+        }
+    }
+    parts
+}
+
+/// Removes the commonest endings; what is left must still look like a word.
+fn stem(word: &str) -> String {
+    const ENDINGS: [(&str, &str); 7] =
+        [("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", ""), ("ly", ""), ("s", "")];
+    if !word.is_ascii() || word.ends_with("ss") {
+        return word.to_owned();
+    }
+    for (ending, instead) in ENDINGS {
+        let Some(rest) = word.strip_suffix(ending) else { continue };
+        if rest.len() < 3 {
+            continue;
+        }
+        let mut rest = rest.to_owned() + instead;
+        // stopped -> stop, but crashing -> crash and failed -> fail.
+        let doubled = rest.as_bytes().iter().rev().take(2).collect::<Vec<_>>();
+        if matches!(doubled[..], [a, b] if a == b && !b"lsaeiou".contains(a)) {
+            rest.pop();
+        }
+        return rest;
+    }
+    // So that `cache`, `caches` and `cached` meet.
+    match word.strip_suffix('e') {
+        Some(rest) if rest.len() >= 3 => rest.to_owned(),
+        _ => word.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_are_found_whole_and_in_parts() {
+        assert_eq!(
+            terms("torch.OutOfMemoryError: CUDA"),
+            ["torch", "outofmemoryerror", "out", "memory", "error", "cuda"]
+        );
+        assert_eq!(
+            terms("oom_kill HTTPServer"),
+            ["oom_kill", "oom", "kill", "httpserver", "http", "server"]
+        );
+    }
+
+    #[test]
+    fn forms_of_a_word_meet_and_numbers_that_say_nothing_go() {
+        for (one, other) in [
+            ("killed", "kills"),
+            ("crashing", "crashes"),
+            ("caches", "cached"),
+            ("stopped", "stops"),
+        ] {
+            assert_eq!(terms(one), terms(other));
+        }
+        assert_eq!(terms("exit 137 at 0x7f 20260101 the"), ["exit", "137", "0x7f"]);
+    }
+}

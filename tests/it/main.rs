@@ -1,0 +1,4 @@
+//! Integration tests: one binary, so that one link serves them all.
+#![expect(clippy::disallowed_methods, reason = "tests look at the machine they run on")]
+
+mod layers;
