@@ -8,29 +8,28 @@ pub mod slurm;
 
 use jiff::Timestamp;
 
+use crate::config;
 use crate::host::{ExecError, Runner};
 use crate::model::{JobId, Notice};
 
 /// A scheduler that jobwise can ask.
 #[derive(Debug)]
 pub struct Scheduler {
-    /// Its name, as `--backend` takes it.
+    /// Its name.
     pub name: &'static str,
     /// Its backend, if it is on this machine.
-    pub detect: for<'h> fn(&'h dyn Runner) -> Option<Backend<'h>>,
-    /// Its backend, without looking whether it is there.
-    pub open: for<'h> fn(&'h dyn Runner) -> Backend<'h>,
+    detect: for<'h> fn(&'h dyn Runner, &config::Scheduler) -> Option<Backend<'h>>,
 }
 
 /// Every scheduler, in the order in which they are looked for.
-pub static ALL: &[Scheduler] =
-    &[Scheduler { name: "slurm", detect: slurm::detect, open: slurm::open }];
+pub static ALL: &[Scheduler] = &[Scheduler { name: "slurm", detect: slurm::detect }];
 
-/// The first scheduler that is on this machine.
+/// The first scheduler that is on this machine; where there is none, a backend that can do nothing.
 ///
 /// Looking costs no process of its own: what it learns, later questions use.
-pub fn detect(runner: &dyn Runner) -> Option<Backend<'_>> {
-    ALL.iter().find_map(|scheduler| (scheduler.detect)(runner))
+pub fn detect<'h>(runner: &'h dyn Runner, settings: &config::Scheduler) -> Backend<'h> {
+    let none = Backend { name: "none", words: &Words::COMMON, jobs: None, explain: |_| None };
+    ALL.iter().find_map(|scheduler| (scheduler.detect)(runner, settings)).unwrap_or(none)
 }
 
 /// What one scheduler can be asked.
@@ -42,6 +41,23 @@ pub struct Backend<'h> {
     pub words: &'static Words,
     /// Questions about jobs.
     pub jobs: Option<slurm::Jobs<'h>>,
+    explain: fn(&str) -> Option<Reason>,
+}
+
+impl Backend<'_> {
+    /// What a reason for waiting means; `None` for one that is not known.
+    pub fn explain_reason(&self, reason: &str) -> Option<Reason> {
+        (self.explain)(reason)
+    }
+}
+
+/// What a reason for waiting means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reason {
+    /// In plain words.
+    pub meaning: &'static str,
+    /// What its owner can do.
+    pub action: &'static str,
 }
 
 /// A scheduler's own terms, for sentences and patches.
@@ -55,6 +71,16 @@ pub struct Words {
     pub submit: &'static str,
     /// What begins a directive in a batch script.
     pub directive: &'static str,
+}
+
+impl Words {
+    /// The terms that schedulers share, where none is there.
+    const COMMON: Self = Self {
+        scheduler: "the scheduler",
+        partition: "partition",
+        submit: "the submission command",
+        directive: "a directive",
+    };
 }
 
 /// A value, and what it lacks.
@@ -101,11 +127,8 @@ pub struct Filter {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchedError {
     /// Its programs are not on this machine.
-    #[error("no scheduler is installed here ('{program}' was not found)")]
-    NoScheduler {
-        /// The program that was looked for.
-        program: String,
-    },
+    #[error("no scheduler that jobwise knows is installed here")]
+    NoScheduler,
     /// The site keeps no accounting, or its database does not answer.
     #[error("the accounting database cannot be asked: {message}")]
     NoAccounting {
@@ -154,7 +177,7 @@ impl From<ExecError> for SchedError {
     fn from(error: ExecError) -> Self {
         let message = error.to_string();
         match error {
-            ExecError::Missing { program } => Self::NoScheduler { program },
+            ExecError::Missing { .. } => Self::NoScheduler,
             ExecError::TimedOut { command, after } => {
                 Self::TimedOut { command, seconds: after.as_secs() }
             }

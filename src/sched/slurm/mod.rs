@@ -10,27 +10,30 @@
 
 mod fields;
 pub mod quirks;
+mod reasons;
 mod records;
 mod refusal;
 pub mod release;
 mod rows;
 mod scontrol;
-mod script;
 mod squeue;
+mod stored;
 mod values;
 
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::config;
 use crate::host::{Cmd, Output, Runner};
 use crate::model::{Job, JobId, Known, Limits, Notice, Part, Source, State};
+use crate::script::parse_submit_line;
 
 use super::{Backend, Filter, Found, SchedError, Users, Words};
 use fields::{Field, Fields};
@@ -43,29 +46,28 @@ const WORDS: Words =
 
 /// No site is known to keep ended jobs in the controller for longer.
 const CONTROLLER_MEMORY: SignedDuration = SignedDuration::from_hours(1);
+/// Once accounting has answered, a controller that is down may not hold that up for long.
+const SHORT_DEADLINE: Duration = Duration::from_secs(10);
 /// A batch script is text; what is larger is not read.
 const SCRIPT_LIMIT: u64 = 4 << 20;
 
 /// Slurm, if its clients are on this machine.
-pub(super) fn detect(runner: &dyn Runner) -> Option<Backend<'_>> {
-    let jobs = Jobs::new(runner);
+pub(super) fn detect<'h>(
+    runner: &'h dyn Runner,
+    settings: &config::Scheduler,
+) -> Option<Backend<'h>> {
+    let jobs = Jobs::new(runner, settings);
     // The field list is needed by every question, so looking costs nothing.
-    let missing = matches!(jobs.fields(), Err(SchedError::NoScheduler { .. }));
-    (!missing).then(|| backend(jobs))
-}
-
-/// Slurm, whether it is there or not.
-pub(super) fn open(runner: &dyn Runner) -> Backend<'_> {
-    backend(Jobs::new(runner))
-}
-
-fn backend(jobs: Jobs<'_>) -> Backend<'_> {
-    Backend { name: "slurm", words: &WORDS, jobs: Some(jobs) }
+    let missing = matches!(jobs.fields(), Err(SchedError::NoScheduler));
+    let explain = reasons::explain;
+    (!missing).then(|| Backend { name: "slurm", words: &WORDS, jobs: Some(jobs), explain })
 }
 
 /// Questions about jobs.
 pub struct Jobs<'h> {
     runner: &'h dyn Runner,
+    deadline: Duration,
+    list_deadline: Duration,
     fields: OnceLock<Result<Fields, SchedError>>,
     version: OnceLock<Option<Version>>,
 }
@@ -78,8 +80,14 @@ impl fmt::Debug for Jobs<'_> {
 
 impl<'h> Jobs<'h> {
     /// Asks nothing yet.
-    pub fn new(runner: &'h dyn Runner) -> Self {
-        Self { runner, fields: OnceLock::new(), version: OnceLock::new() }
+    pub fn new(runner: &'h dyn Runner, settings: &config::Scheduler) -> Self {
+        Self {
+            runner,
+            deadline: Duration::from_secs(settings.deadline_seconds),
+            list_deadline: Duration::from_secs(settings.list_deadline_seconds),
+            fields: OnceLock::new(),
+            version: OnceLock::new(),
+        }
     }
 
     /// The records that an id names: a job; every task of an array, or one; every component of a
@@ -108,13 +116,14 @@ impl<'h> Jobs<'h> {
     pub fn list(&self, filter: &Filter) -> Result<Found<Vec<Job>>, SchedError> {
         let layout = self.fields()?.layout(false);
         let epoch = |at: Timestamp| format!("uts{}", at.as_second());
-        let mut cmd = Cmd::new("sacct", &["--parsable2", "--noheader", "--allocations"])
+        let mut cmd = self
+            .ask("sacct", &["--parsable2", "--noheader", "--allocations"])
             .arg(format!("--delimiter={}", rows::DELIMITER))
             .arg(format!("--format={}", layout.format()))
             // Without both, the window depends on the other options.
             .arg(format!("--starttime={}", epoch(filter.since)))
             .arg(format!("--endtime={}", epoch(filter.until)))
-            .deadline(Duration::from_mins(2))
+            .deadline(self.list_deadline)
             .cap(1 << 30);
         cmd = match &filter.users {
             Users::All => cmd.arg("--allusers"),
@@ -176,15 +185,16 @@ impl<'h> Jobs<'h> {
     }
 
     /// The limits of a partition and the size of its largest node.
-    pub fn partition(&self, name: &str) -> Result<Limits, SchedError> {
+    pub fn limits(&self, name: &str) -> Result<Limits, SchedError> {
         let shown =
-            self.query(&Cmd::new("scontrol", &["--oneliner", "show", "partition", name]))?;
+            self.query(&self.ask("scontrol", &["--oneliner", "show", "partition", name]))?;
         let mut limits = scontrol::limits(&shown.stdout).ok_or_else(|| SchedError::Failed {
             command: format!("scontrol show partition {name}"),
             message: "it printed no partition".to_owned(),
         })?;
         // Without `--exact` nodes of several sizes are summed up as `32000+`, the smallest.
-        let sizes = Cmd::new("sinfo", &["--noheader", "--exact", "--format=%m|%c"])
+        let sizes = self
+            .ask("sinfo", &["--noheader", "--exact", "--format=%m|%c"])
             .arg(format!("--partition={name}"));
         if let Ok(sizes) = self.query(&sizes) {
             (limits.node_memory, limits.node_cpus) = scontrol::largest_node(&sizes.stdout);
@@ -192,9 +202,13 @@ impl<'h> Jobs<'h> {
         Ok(limits)
     }
 
+    fn ask(&self, program: &'static str, args: &[&str]) -> Cmd {
+        Cmd::new(program, args).deadline(self.deadline)
+    }
+
     fn fields(&self) -> Result<&Fields, SchedError> {
         let fields = self.fields.get_or_init(|| {
-            let cmd = Cmd::new("sacct", &["--helpformat"]);
+            let cmd = self.ask("sacct", &["--helpformat"]);
             let output = self.query(&cmd)?;
             Fields::from_help(&output.stdout).ok_or_else(|| SchedError::Failed {
                 command: cmd.to_string(),
@@ -209,7 +223,8 @@ impl<'h> Jobs<'h> {
         let layout = self.fields()?.layout(true);
         // With `--jobs` and no times Slurm looks through all history. `--duplicates` shows the
         // runs before a requeue.
-        let cmd = Cmd::new("sacct", &["--parsable2", "--noheader", "--duplicates"])
+        let cmd = self
+            .ask("sacct", &["--parsable2", "--noheader", "--duplicates"])
             .arg(format!("--delimiter={}", rows::DELIMITER))
             .arg(format!("--format={}", layout.format()))
             .arg(format!("--jobs={}", queried(id)));
@@ -231,7 +246,7 @@ impl<'h> Jobs<'h> {
 
     /// What the controller holds about an id.
     fn controlled(&self, id: &JobId, patience: Duration) -> Result<(Vec<Job>, usize), SchedError> {
-        let cmd = on_cluster(Cmd::new("scontrol", &["--oneliner"]), id).deadline(patience);
+        let cmd = on_cluster(self.ask("scontrol", &["--oneliner"]), id).deadline(patience);
         let output = self.query(&cmd.arg("show").arg("job").arg(queried(id)))?;
         Ok(scontrol::jobs(&output.stdout, self.is_folded()))
     }
@@ -243,7 +258,7 @@ impl<'h> Jobs<'h> {
         refusal: Option<SchedError>,
         notices: &mut Vec<Notice>,
     ) -> Result<Vec<Job>, SchedError> {
-        let jobs = match self.controlled(id, Duration::from_secs(30)) {
+        let jobs = match self.controlled(id, self.deadline) {
             Ok((jobs, unreadable)) => {
                 if unreadable > 0 {
                     notices.push(unreadable_rows(unreadable));
@@ -286,8 +301,7 @@ impl<'h> Jobs<'h> {
     }
 
     fn add_controlled(&self, id: &JobId, jobs: &mut [Job], notices: &mut Vec<Notice>) {
-        // Accounting has answered: a controller that is down may not hold that up for long.
-        let live = match self.controlled(id, Duration::from_secs(10)) {
+        let live = match self.controlled(id, self.deadline.min(SHORT_DEADLINE)) {
             Ok((live, _)) => live,
             Err(SchedError::UnknownJob { .. }) => Vec::new(),
             Err(error) => {
@@ -316,7 +330,8 @@ impl<'h> Jobs<'h> {
     /// Says which open records the queue does not know either: they were never closed.
     fn find_stale(&self, id: &JobId, jobs: &[&Job], notices: &mut Vec<Notice>) {
         let numbers: Vec<String> = jobs.iter().map(|job| own_number(job).to_string()).collect();
-        let cmd = Cmd::new("squeue", &["--noheader", "--states=all"])
+        let cmd = self
+            .ask("squeue", &["--noheader", "--states=all"])
             .arg(format!("--format={}", squeue::FORMAT))
             .arg(format!("--jobs={}", numbers.join(",")));
         let queued = match self.query(&on_cluster(cmd, id)) {
@@ -356,7 +371,7 @@ impl<'h> Jobs<'h> {
     fn is_folded(&self) -> bool {
         if self.folds().is_none() && self.fields().is_ok() {
             self.version.get_or_init(|| {
-                let output = self.query(&Cmd::new("sacct", &["--version"])).ok()?;
+                let output = self.query(&self.ask("sacct", &["--version"])).ok()?;
                 Version::parse(&output.stdout)
             });
         }
@@ -370,9 +385,9 @@ impl<'h> Jobs<'h> {
             return Err(no(&"this Slurm stores no scripts"));
         }
         let cmd =
-            Cmd::new("sacct", &["--batch-script"]).arg(format!("--jobs={}", queried(&job.id)));
+            self.ask("sacct", &["--batch-script"]).arg(format!("--jobs={}", queried(&job.id)));
         let output = self.query(&on_cluster(cmd, &job.id)).map_err(|error| no(&error))?;
-        let script = script::from_accounting(&output.stdout);
+        let script = stored::script(&output.stdout);
         let bytes =
             script.ok_or_else(|| no(&"no script is stored for this job, or not for you"))?;
         Ok(("the copy in the accounting database".to_owned(), bytes))
@@ -389,17 +404,26 @@ impl<'h> Jobs<'h> {
             Part::Component(_) => own_number(job).to_string(),
             _ => queried(&job.id),
         };
-        let cmd = on_cluster(Cmd::new("scontrol", &[]), &job.id);
+        let cmd = on_cluster(self.ask("scontrol", &[]), &job.id);
         let cmd = cmd.arg("write").arg("batch_script").arg(id).arg("-");
         let output = self.query(&cmd).map_err(|error| no(&error))?;
         Ok(("the copy in the controller".to_owned(), output.stdout))
     }
 
     fn script_file(&self, job: &Job) -> Result<(String, Vec<u8>), String> {
-        let submitted = job.submit_line.as_deref().and_then(script::path_in_submit_line);
-        let path = job.command.as_deref().filter(|path| path.starts_with('/')).or(submitted);
-        let path = path.and_then(|path| script::resolve(path, job.work_dir.as_deref()));
-        let path = path.ok_or("file: the submission names no script")?;
+        let submitted = job.submit_line.as_deref().map(parse_submit_line);
+        let submitted =
+            submitted.filter(|line| line.program == "sbatch").and_then(|line| line.script);
+        // What the controller shows for work without a script is no path.
+        let command = job.command.clone().filter(|command| command.starts_with('/'));
+        let path = command.or(submitted).ok_or("file: the submission names no script")?;
+        let path = match &job.work_dir {
+            Some(directory) => Path::new(directory).join(path),
+            None => PathBuf::from(path),
+        };
+        if path.is_relative() {
+            return Err(format!("file: where {} was is not known", path.display()));
+        }
         self.read_script(&path, job).map_err(|why| format!("file: {why}"))
     }
 

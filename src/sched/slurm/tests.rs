@@ -92,8 +92,16 @@ fn id(text: &str) -> JobId {
     text.parse().expect("a job id")
 }
 
+fn settings() -> config::Scheduler {
+    config::Scheduler { deadline_seconds: 30, list_deadline_seconds: 120 }
+}
+
+fn jobs(fake: &Fake) -> Jobs<'_> {
+    Jobs::new(fake, &settings())
+}
+
 fn find(fake: &Fake, text: &str) -> Found<Vec<Job>> {
-    Jobs::new(fake).job(&id(text)).expect("an answer")
+    jobs(fake).job(&id(text)).expect("an answer")
 }
 
 fn recorded(version: &str, name: &str, text: &str) -> Found<Vec<Job>> {
@@ -279,8 +287,8 @@ fn the_version_is_asked_only_where_the_fields_leave_it_open() {
             .says("--helpformat", fields.as_bytes())
             .says("--version", line.as_bytes())
             .says("--jobs=", &segv);
-        let jobs = Jobs::new(&fake);
-        let found = jobs.job(&id("41")).expect("an answer");
+        let slurm = jobs(&fake);
+        let found = slurm.job(&id("41")).expect("an answer");
         assert_eq!(found.value[0].exit.get().map(|exit| exit.folded), Some(folded));
         assert_eq!(fake.asked().len(), 3, "{:?}", fake.asked());
     }
@@ -307,12 +315,12 @@ fn a_recent_job_of_an_old_version_gets_its_log_from_the_controller() {
             .says("write batch_script 67 -", b"#!/bin/bash\n")
     };
     let recent = fake().at(end + 60);
-    let jobs = Jobs::new(&recent);
-    let job = jobs.job(&id("67")).expect("an answer").value.remove(0);
+    let slurm = jobs(&recent);
+    let job = slurm.job(&id("67")).expect("an answer").value.remove(0);
     assert_eq!(job.stdout.as_deref(), Some("/home/alice/oom-67_4294967294.out"));
     assert_eq!(job.command.as_deref(), Some("/home/scripts/oom.sh"));
     // With the script this is the whole budget: field list, record, controller, script.
-    let script = jobs.script(&job).expect("a script");
+    let script = slurm.script(&job).expect("a script");
     assert_eq!(script.1, b"#!/bin/bash\n");
     assert_eq!(recent.asked().len(), 4, "{:?}", recent.asked());
     // A day later nobody remembers: the controller is not troubled.
@@ -416,7 +424,7 @@ fn a_job_without_accounting_comes_from_the_controller() {
         assert_eq!(found.value[0].exit.get().map(|exit| exit.signal), Some(125));
         assert_eq!(codes(&found), ["no-accounting"]);
         let unknown = Fake::slurm("22.05").refuses(program, 1, text);
-        let error = Jobs::new(&unknown).job(&id("1")).expect_err("no answer");
+        let error = jobs(&unknown).job(&id("1")).expect_err("no answer");
         assert!(matches!(error, SchedError::NoAccounting { .. }), "{error:?}");
     }
 }
@@ -424,20 +432,20 @@ fn a_job_without_accounting_comes_from_the_controller() {
 #[test]
 fn what_cannot_be_answered_says_why() {
     let unknown = Fake::slurm("22.05").says("--jobs=", b"");
-    let error = Jobs::new(&unknown).job(&id("999999")).expect_err("no job");
+    let error = jobs(&unknown).job(&id("999999")).expect_err("no job");
     assert_eq!(error, SchedError::UnknownJob { id: id("999999") });
     // A controller that is down proves nothing about the job.
     let down = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n";
     let silent = Fake::slurm("22.05").says("--jobs=", b"").refuses("show job", 1, down);
-    let error = Jobs::new(&silent).job(&id("999999")).expect_err("no answer");
+    let error = jobs(&silent).job(&id("999999")).expect_err("no answer");
     assert!(matches!(error, SchedError::Failed { .. }), "{error:?}");
     let bad = "sacct: error: Invalid user id: nosuchuser\n";
     let fake = Fake::slurm("22.05").refuses("--allocations", 1, bad);
-    let error = Jobs::new(&fake).list(&filter()).expect_err("no such user");
+    let error = jobs(&fake).list(&filter()).expect_err("no such user");
     assert_eq!(error.to_string().lines().count(), 1);
     assert!(error.to_string().ends_with("Invalid user id: nosuchuser"), "{error}");
-    assert!(super::super::detect(&Fake::default()).is_none());
-    assert!(super::super::detect(&Fake::slurm("22.05")).is_some_and(|found| found.name == "slurm"));
+    assert!(super::super::detect(&Fake::default(), &settings()).jobs.is_none());
+    assert_eq!(super::super::detect(&Fake::slurm("22.05"), &settings()).name, "slurm");
 }
 
 #[test]
@@ -465,7 +473,7 @@ fn filter() -> Filter {
 #[test]
 fn a_list_sends_both_ends_of_its_window_and_every_value_in_its_option() {
     let fake = Fake::slurm("22.05").says("--allocations", &[]);
-    Jobs::new(&fake).list(&filter()).expect("an empty list");
+    jobs(&fake).list(&filter()).expect("an empty list");
     let asked = fake.asked().pop().expect("a command");
     for option in [
         "--starttime=uts1796000000",
@@ -484,12 +492,12 @@ fn the_script_s_absence_names_every_door() {
     let mut job = Job::bare(id("67"), State::parse("FAILED"), Source::Accounting);
     job.submit_line = Some("sbatch --mem=100 run.sh".to_owned());
     job.work_dir = Some("/home/alice".to_owned());
-    let closed = Jobs::new(&fake).script(&job).expect_err("no script");
+    let closed = jobs(&fake).script(&job).expect_err("no script");
     assert_eq!(closed.len(), 3, "{closed:?}");
     assert!(closed[2].contains("/home/alice/run.sh"), "{closed:?}");
     let stored =
         Fake::slurm("22.05").says("--batch-script", &fixture("22.05", "sacct-batch-script"));
-    let (_, bytes) = Jobs::new(&stored).script(&job).expect("a script");
+    let (_, bytes) = jobs(&stored).script(&job).expect("a script");
     assert!(
         bytes.starts_with(b"#!/bin/bash\ncase $SLURM_ARRAY_TASK_ID") && bytes.ends_with(b"esac\n")
     );
@@ -500,7 +508,7 @@ fn a_partition_gives_its_limits_and_its_largest_node() {
     let fake = Fake::slurm("22.05")
         .says("show partition gpu", &fixture("22.05", "scontrol-partition-gpu"))
         .says("sinfo", &fixture("22.05", "sinfo-gpu"));
-    let limits = Jobs::new(&fake).partition("gpu").expect("limits");
+    let limits = jobs(&fake).limits("gpu").expect("limits");
     assert_eq!(limits.max_time, Known::Value(Span::seconds(2 * 86_400)));
     assert_eq!(limits.max_memory_per_node, Known::Unlimited);
     assert_eq!(limits.max_memory_per_cpu, Known::NotGathered);
@@ -543,13 +551,13 @@ proptest! {
             .says("sinfo", &bytes)
             .says("squeue", &bytes)
             .says("--batch-script", &record("sacct-batch-script"));
-        let jobs = Jobs::new(&fake);
-        for found in jobs.job(&id("117")).into_iter().chain(jobs.list(&filter())) {
+        let slurm = jobs(&fake);
+        for found in slurm.job(&id("117")).into_iter().chain(slurm.list(&filter())) {
             for job in found.value {
-                let _ = jobs.script(&job);
+                let _ = slurm.script(&job);
             }
         }
-        let _ = jobs.partition("gpu");
-        let _ = Jobs::new(&Fake::default().says("--helpformat", &bytes)).release();
+        let _ = slurm.limits("gpu");
+        let _ = jobs(&Fake::default().says("--helpformat", &bytes)).release();
     }
 }
