@@ -5,4 +5,4 @@
 
 mod scan;
 
-pub use scan::{Block, BlockKind, Frame, Hit, Limits, Line, Scan, Scanner};
+pub use scan::{Block, BlockKind, Frame, Hit, Limits, Line, STEMS, Scan, Scanner, stem_of};

@@ -1,10 +1,45 @@
 //! The staged scan of one stream.
+//!
+//! Stage one looks for [stems](STEMS) over the raw bytes, at the speed of memory; stage two for the
+//! whole literals, on the cleaned text of lines that hold a stem; structure (tracebacks, banners,
+//! the tail) is put together around what was found. Memory is bounded whatever the stream: blocks
+//! of 1 MiB, windows in lines that never end, a few hits per literal.
+//!
+//! It refuses to judge: a hit is a place, not a cause. And it never claims to have read what it
+//! has not: a stream beyond the limit is read at both ends, and says so.
 
+mod banner;
+mod ending;
+mod pass;
+mod rank;
+mod stems;
+mod traceback;
+
+use std::collections::BTreeMap;
+use std::io;
+
+use aho_corasick::AhoCorasick;
 use jiff::Timestamp;
 
-use crate::host::Content;
+pub use stems::{STEMS, stem_of};
 
-/// A line of a log.
+use self::ending::Ending;
+use self::pass::{LONG, Pass};
+use self::stems::Stems;
+use crate::host::Content;
+use crate::model::Bytes;
+
+/// Bytes read at a time.
+const BLOCK: usize = 1 << 20;
+/// The most that is kept of a line's text.
+const TEXT: usize = 4096;
+/// How much of either end of a stream is looked at for rank labels.
+const SAMPLE: u64 = 64 << 10;
+/// Hits around which a banner is looked for.
+const BANNERS: usize = 512;
+
+/// A line of a log; of a line that redraws itself with carriage returns, one state of it; of a
+/// line longer than 64 KiB, the part around the hit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// Its number, from 1; `None` where the scan did not start at the top.
@@ -28,7 +63,8 @@ pub struct Hit {
     pub line: Line,
     /// The block the line is part of, as an index into [`Scan::blocks`].
     pub block: Option<usize>,
-    /// How many lines that are not blank follow until the end of the stream, capped at 1000.
+    /// How many lines that are not blank follow until the end of the stream, capped at 1000; only
+    /// the last 16 MiB of the stream are counted.
     pub lines_after: u32,
 }
 
@@ -89,7 +125,8 @@ pub struct Scan {
     pub stopped: Option<String>,
 }
 
-/// How far a scan may go.
+/// How far a scan may go. Of a larger stream a quarter of this is read at the beginning, the rest
+/// at the end; holes do not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// At most this many bytes of one stream.
@@ -98,16 +135,241 @@ pub struct Limits {
 
 /// The automata for one set of literals.
 #[derive(Debug)]
-pub struct Scanner {}
+pub struct Scanner {
+    stems: Stems,
+    longest_stem: usize,
+    /// `None` only where there is nothing to look for.
+    automaton: Option<AhoCorasick>,
+    /// The literal behind each pattern of the automaton.
+    index: Vec<usize>,
+    literals: usize,
+    block: usize,
+}
 
 impl Scanner {
-    /// Builds the automata. Each literal is matched as bytes, case-sensitively, on cleaned text.
-    pub fn new(_literals: &[String]) -> Self {
-        Self {}
+    /// Builds the automata. Each literal is matched as bytes, case-sensitively, on cleaned text;
+    /// an empty one never matches.
+    pub fn new(literals: &[String]) -> Self {
+        let (index, patterns): (Vec<usize>, Vec<&str>) = literals
+            .iter()
+            .enumerate()
+            .filter(|(_, literal)| !literal.is_empty())
+            .map(|(index, literal)| (index, literal.as_str()))
+            .unzip();
+        let longest = STEMS.iter().chain(&patterns).map(|stem| stem.len()).max();
+        Self {
+            stems: Stems::new(&patterns),
+            longest_stem: longest.unwrap_or_default(),
+            // Fails only beyond two thousand million states.
+            automaton: AhoCorasick::new(&patterns).ok().filter(|_| !patterns.is_empty()),
+            index,
+            literals: literals.len(),
+            block: BLOCK,
+        }
     }
 
     /// Passes once over a stream.
-    pub fn scan(&self, _content: &dyn Content, _limits: Limits) -> Scan {
-        Scan::default()
+    pub fn scan(&self, content: &dyn Content, limits: Limits) -> Scan {
+        let size = content.size();
+        let labelled = [0, size.saturating_sub(SAMPLE)].into_iter().any(|from| {
+            read(content, from, size.min(from + SAMPLE)).is_ok_and(|s| rank::is_labelled(&s))
+        });
+        let mut scan = Scan { size, modified: content.modified(), ..Scan::default() };
+        let mut pass = Pass::new(self, labelled);
+        let floor = self.read_through(content, limits, &mut pass, &mut scan);
+
+        let newlines = pass.newlines();
+        let (hits, tracebacks) = pass.finish();
+        scan.hits = hits;
+        let mut blocks: Vec<(Block, u64)> = Vec::new();
+        let mut ids = BTreeMap::new();
+        for closed in tracebacks.finish() {
+            ids.insert(closed.id, blocks.len());
+            blocks.push((closed.block, closed.end));
+        }
+        for (block, _) in &mut blocks {
+            block.leads_to = block.leads_to.and_then(|id| ids.get(&id).copied());
+        }
+        for hit in &mut scan.hits {
+            hit.block = hit.block.and_then(|id| ids.get(&id).copied());
+        }
+        add_banners(content, labelled, &mut scan.hits, &mut blocks);
+
+        let ending = Ending::read(content, floor, size, newlines, labelled);
+        let ending = ending.unwrap_or_else(|error| {
+            scan.stopped.get_or_insert_with(|| format!("could not be read: {error}"));
+            Ending::default()
+        });
+        for hit in &mut scan.hits {
+            hit.lines_after = ending.lines_after(hit.line.offset);
+        }
+        for (block, end) in &mut blocks {
+            block.lines_after = ending.lines_after(*end);
+        }
+        scan.blocks = blocks.into_iter().map(|(block, _)| block).collect();
+        scan.tail = ending.tail;
+        scan
+    }
+
+    /// Feeds the stream to the pass as far as the limits let it; says from where on everything
+    /// was read to the end.
+    fn read_through(
+        &self,
+        content: &dyn Content,
+        limits: Limits,
+        pass: &mut Pass<'_>,
+        scan: &mut Scan,
+    ) -> u64 {
+        let size = scan.size;
+        let all = size <= limits.bytes;
+        let head = if all { size } else { limits.bytes / 4 };
+        let mut result = self.part(content, 0, head, pass, &mut scan.scanned);
+        let mut floor = 0;
+        if let Ok(reached) = result
+            && reached < size
+            && !all
+        {
+            let rest = limits.bytes - head;
+            floor = reached.max(size.saturating_sub(rest));
+            if floor > reached {
+                pass.jump();
+            }
+            result = self.part(content, floor, rest, pass, &mut scan.scanned);
+            if floor > reached {
+                scan.stopped = Some(format!(
+                    "scanned {} of {}: the beginning and the end",
+                    Bytes(scan.scanned),
+                    Bytes(size)
+                ));
+            }
+        }
+        match result {
+            Ok(reached) if reached < size => {
+                scan.stopped = Some(format!("became shorter while it was read, at byte {reached}"));
+            }
+            Err(error) => scan.stopped = Some(format!("could not be read on: {error}")),
+            Ok(_) => {}
+        }
+        floor
+    }
+
+    /// Feeds at most `budget` bytes of data from an offset on; says where it stopped.
+    fn part(
+        &self,
+        content: &dyn Content,
+        from: u64,
+        mut budget: u64,
+        pass: &mut Pass<'_>,
+        scanned: &mut u64,
+    ) -> io::Result<u64> {
+        let size = content.size();
+        // What the pass wants to see again is at most a unit and a window.
+        let mut buffer = vec![0; self.block + 2 * LONG];
+        let (mut filled, mut base, mut position) = (0, from, from);
+        let mut failed = None;
+        while position < size && budget > 0 {
+            let data = content.next_data(position).unwrap_or(size).min(size);
+            if data > position {
+                // A hole ends what came before it.
+                pass.feed(&buffer[..filled], base, true);
+                (filled, base, position) = (0, data, data);
+                continue;
+            }
+            let wanted = (self.block as u64).min(size - position).min(budget);
+            let room = filled + usize::try_from(wanted).unwrap_or(self.block);
+            match content.read_at(position, &mut buffer[filled..room]) {
+                Ok(0) => break,
+                Ok(count) => {
+                    filled += count;
+                    position += count as u64;
+                    budget -= count as u64;
+                    *scanned += count as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+            let done = pass.feed(&buffer[..filled], base, false);
+            buffer.copy_within(done..filled, 0);
+            filled -= done;
+            base += done as u64;
+        }
+        pass.feed(&buffer[..filled], base, true);
+        failed.map_or(Ok(position), Err)
     }
 }
+
+/// Finds the banners around hits and puts them where they belong among the blocks.
+fn add_banners(
+    content: &dyn Content,
+    labelled: bool,
+    hits: &mut [Hit],
+    blocks: &mut Vec<(Block, u64)>,
+) {
+    let tracebacks = blocks.len();
+    let mut around: Vec<(usize, usize)> = Vec::new();
+    let loose = hits.iter().enumerate().filter(|(_, hit)| hit.block.is_none());
+    for (index, hit) in loose.take(BANNERS) {
+        let Some((block, end)) = banner::around(content, &hit.line, labelled) else { continue };
+        let same = |(known, _): &(Block, u64)| known.first.offset == block.first.offset;
+        let known = blocks[tracebacks..].iter().position(same).map(|at| tracebacks + at);
+        around.push((index, known.unwrap_or(blocks.len())));
+        if known.is_none() {
+            blocks.push((block, end));
+        }
+    }
+    for (index, block) in around {
+        hits[index].block = Some(block);
+    }
+
+    // In the order of the stream; what pointed at a block follows it.
+    let mut order: Vec<usize> = (0..blocks.len()).collect();
+    order.sort_by_key(|&index| (blocks[index].0.first.offset, index));
+    let mut place = vec![0; order.len()];
+    for (new, &old) in order.iter().enumerate() {
+        place[old] = new;
+    }
+    blocks.sort_by_key(|(block, _)| block.first.offset);
+    for (block, _) in blocks {
+        block.leads_to = block.leads_to.map(|index| place[index]);
+    }
+    for hit in hits {
+        hit.block = hit.block.map(|index| place[index]);
+    }
+}
+
+/// At most 4 KiB of a text, around a position.
+fn cut(text: &str, at: usize) -> String {
+    if text.len() <= TEXT {
+        return text.to_owned();
+    }
+    let latest = text.len() - TEXT;
+    let mut start = at.saturating_sub(TEXT / 4).min(latest);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    let mut end = (start + TEXT).min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text[start..end].to_owned()
+}
+
+/// The bytes between two offsets; fewer where the stream ends before.
+fn read(content: &dyn Content, from: u64, to: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(to.saturating_sub(from)).unwrap_or(0)];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match content.read_at(from + filled as u64, &mut bytes[filled..])? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,15 @@
-//! (stub)
+//! Bytes and words: hostile bytes made printable, columns, lists of hosts, secrets masked.
+//!
+//! Knows nothing of jobs, logs or schedulers' answers; what comes in is text, what goes out is text.
+
+mod clean;
+mod hostlist;
+mod redact;
+mod width;
+mod words;
+
+pub use clean::{clean_line, printable};
+pub use hostlist::{HostlistError, compress, expand};
+pub use redact::{mask_secrets, masked};
+pub use width::{pad, pad_left, truncate, width, wrap};
+pub use words::{count, did_you_mean, join};

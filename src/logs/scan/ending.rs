@@ -1,0 +1,109 @@
+//! The end of a stream: its last lines, and how many lines come after something.
+//!
+//! Read again from the end after the pass, so that the pass itself needs to look at no line that
+//! holds nothing of interest.
+
+use std::io;
+
+use memchr::{memchr, memchr_iter};
+
+use super::{LONG, Line, cut, rank, read};
+use crate::host::Content;
+use crate::text::clean_line;
+
+/// Lines of the tail.
+const TAIL: usize = 40;
+/// Lines after something are counted up to here.
+const COUNTED: usize = 1000;
+/// How far back the end is read to find so many lines.
+const FARTHEST: u64 = 16 << 20;
+
+/// The end of a stream.
+#[derive(Debug, Default)]
+pub(super) struct Ending {
+    /// The last lines that are not blank.
+    pub(super) tail: Vec<Line>,
+    /// Where the last lines that are not blank begin, in order; one more than is counted.
+    starts: Vec<u64>,
+}
+
+impl Ending {
+    /// Reads back from `size`, not beyond `floor`. `newlines` is how many line ends the stream
+    /// has, where that is known.
+    pub(super) fn read(
+        content: &dyn Content,
+        floor: u64,
+        size: u64,
+        newlines: Option<u64>,
+        labelled: bool,
+    ) -> io::Result<Self> {
+        let mut reach: u64 = 64 << 10;
+        loop {
+            let from = size.saturating_sub(reach).max(floor);
+            let bytes = read(content, from, size)?;
+            // A line that began before is only taken if there is no other.
+            let first = match memchr(b'\n', &bytes) {
+                Some(at) if from > floor => at + 1,
+                _ => 0,
+            };
+            let starts = starts(&bytes, first);
+            if from == floor || reach >= FARTHEST || starts.len() > COUNTED {
+                return Ok(Self::made(&bytes, from, &starts, newlines, labelled));
+            }
+            reach *= 16;
+        }
+    }
+
+    /// How many lines that are not blank begin after an offset, at most 1000.
+    pub(super) fn lines_after(&self, offset: u64) -> u32 {
+        let after = self.starts.len() - self.starts.partition_point(|&start| start <= offset);
+        u32::try_from(after.min(COUNTED)).unwrap_or(u32::MAX)
+    }
+
+    fn made(
+        bytes: &[u8],
+        from: u64,
+        starts: &[usize],
+        newlines: Option<u64>,
+        labelled: bool,
+    ) -> Self {
+        let mut tail = Vec::new();
+        for &start in starts.iter().rev() {
+            let rest = &bytes[start..];
+            let raw = &rest[..memchr(b'\n', rest).unwrap_or(rest.len())];
+            // Of a very long line the end is what a reader would see last.
+            let shown = clean_line(&raw[raw.len().saturating_sub(LONG)..]);
+            if shown.trim().is_empty() {
+                continue;
+            }
+            let (rank, text) = rank::strip(&shown, labelled);
+            let below = memchr_iter(b'\n', rest).count() as u64;
+            tail.push(Line {
+                number: newlines.and_then(|all| (all + 1).checked_sub(below)),
+                offset: from + start as u64,
+                length: raw.strip_suffix(b"\r").unwrap_or(raw).len() as u64,
+                rank,
+                text: cut(text, text.len()),
+            });
+            if tail.len() == TAIL {
+                break;
+            }
+        }
+        tail.reverse();
+        let kept = &starts[starts.len().saturating_sub(COUNTED + 1)..];
+        Self { tail, starts: kept.iter().map(|&start| from + start as u64).collect() }
+    }
+}
+
+/// Where lines begin that hold anything but blanks and controls.
+fn starts(bytes: &[u8], first: usize) -> Vec<usize> {
+    let mut starts = Vec::new();
+    let mut start = first;
+    for line in bytes[first..].split(|&byte| byte == b'\n') {
+        if line.iter().any(|&byte| byte > b' ') {
+            starts.push(start);
+        }
+        start += line.len() + 1;
+    }
+    starts
+}

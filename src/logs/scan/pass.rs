@@ -1,0 +1,215 @@
+//! One pass over the bytes of a stream, fed in pieces of any size.
+//!
+//! The stream is taken apart into units: what stands between two line ends or carriage returns,
+//! so that a message between two states of a progress bar is found. Only units with a stem are
+//! looked at; while a traceback is open, every one. What is found does not depend on how the
+//! stream was cut into pieces.
+
+use std::collections::VecDeque;
+
+use memchr::{memchr_iter, memchr2, memrchr2};
+
+use super::traceback::Tracebacks;
+use super::{Hit, Line, Scanner, cut, rank};
+use crate::text::printable;
+
+/// A unit longer than this is not looked at as a whole, but in windows around its stems.
+pub(super) const LONG: usize = 64 << 10;
+/// The window: so much before a stem and after it.
+const BEFORE: usize = 1024;
+const AFTER: usize = 3072;
+/// Hits kept per literal from the beginning, and as many from the end.
+const KEPT: usize = 8;
+
+/// The state of a pass.
+pub(super) struct Pass<'s> {
+    scanner: &'s Scanner,
+    labelled: bool,
+    /// The number of the line that is being read, where lines can be counted.
+    number: Option<u64>,
+    /// In a unit too long to be taken whole: up to which offset it was searched.
+    long: Option<u64>,
+    /// The rest of a line that began before the stream was entered is to be passed over.
+    skipping: bool,
+    first: Vec<Vec<Hit>>,
+    last: Vec<VecDeque<Hit>>,
+    tracebacks: Tracebacks,
+}
+
+impl<'s> Pass<'s> {
+    pub(super) fn new(scanner: &'s Scanner, labelled: bool) -> Self {
+        Self {
+            scanner,
+            labelled,
+            number: Some(1),
+            long: None,
+            skipping: false,
+            first: vec![Vec::new(); scanner.literals],
+            last: vec![VecDeque::new(); scanner.literals],
+            tracebacks: Tracebacks::default(),
+        }
+    }
+
+    /// Line ends passed, where they can be counted.
+    pub(super) fn newlines(&self) -> Option<u64> {
+        self.number.map(|number| number - 1)
+    }
+
+    /// The pass goes on elsewhere, in the middle of a line.
+    pub(super) fn jump(&mut self) {
+        self.number = None;
+        self.skipping = true;
+        self.tracebacks.interrupt();
+    }
+
+    /// The hits in the order of the stream, and the tracebacks. The blocks of hits and the links
+    /// between tracebacks are ids still.
+    pub(super) fn finish(self) -> (Vec<Hit>, Tracebacks) {
+        let mut hits: Vec<Hit> =
+            self.first.into_iter().flatten().chain(self.last.into_iter().flatten()).collect();
+        hits.sort_by_key(|hit| (hit.line.offset, hit.literal));
+        (hits, self.tracebacks)
+    }
+
+    /// Takes the bytes at `base` and says how many of them are done with; the others want to be
+    /// seen again with what follows. With `last` nothing follows.
+    pub(super) fn feed(&mut self, bytes: &[u8], base: u64, last: bool) -> usize {
+        let mut at = 0;
+        if self.skipping {
+            match memchr2(b'\n', b'\r', bytes) {
+                Some(end) => at = end + 1,
+                None => return bytes.len(),
+            }
+            self.skipping = false;
+        }
+        loop {
+            if let Some(searched) = self.long {
+                let from = usize::try_from(searched - base).unwrap_or(0).max(at);
+                let end = memchr2(b'\n', b'\r', &bytes[from..]).map(|end| from + end);
+                let to = end.unwrap_or(bytes.len());
+                let reached = self.windows(bytes, base, at, from, to, end.is_some() || last);
+                let Some(end) = end else {
+                    self.long = (!last).then_some(base + reached as u64);
+                    return if last { to } else { reached.saturating_sub(BEFORE).max(at) };
+                };
+                self.long = None;
+                self.count(&bytes[end..=end]);
+                at = end + 1;
+            }
+            let whole = if last {
+                bytes.len()
+            } else {
+                memrchr2(b'\n', b'\r', &bytes[at..]).map_or(at, |end| at + end + 1)
+            };
+            self.units(&bytes[..whole], base, at);
+            at = whole;
+            if last || bytes.len() - at <= LONG {
+                return at;
+            }
+            self.long = Some(base + at as u64);
+        }
+    }
+
+    /// All units from `at` on; the bytes end with a unit.
+    fn units(&mut self, bytes: &[u8], base: u64, mut at: usize) {
+        while at < bytes.len() {
+            let mut from = at;
+            if !self.tracebacks.any_open() {
+                let Some(stem) = self.scanner.stems.find(bytes, at..bytes.len()) else {
+                    self.count(&bytes[at..]);
+                    return;
+                };
+                let start = memrchr2(b'\n', b'\r', &bytes[at..stem]).map_or(at, |end| at + end + 1);
+                self.count(&bytes[at..start]);
+                at = start;
+                from = stem;
+            }
+            let end = memchr2(b'\n', b'\r', &bytes[from..]).map_or(bytes.len(), |end| from + end);
+            if end - at > LONG {
+                self.windows(bytes, base, at, at, end, true);
+            } else {
+                self.unit(&bytes[at..end], base + at as u64);
+            }
+            let next = bytes.len().min(end + 1);
+            self.count(&bytes[end..next]);
+            at = next;
+        }
+    }
+
+    /// One unit without its end.
+    fn unit(&mut self, raw: &[u8], offset: u64) {
+        let text = printable(raw);
+        let (rank, text) = rank::strip(&text, self.labelled);
+        let line = Line {
+            number: self.number,
+            offset,
+            length: raw.len() as u64,
+            rank,
+            text: String::new(),
+        };
+        let block = self.tracebacks.line(&line, text);
+        self.literals(&line, text, block);
+    }
+
+    /// The stems of a long unit that begins at or before `start`, searched in `from..to`. Says up
+    /// to where it is done.
+    fn windows(
+        &mut self,
+        bytes: &[u8],
+        base: u64,
+        start: usize,
+        mut from: usize,
+        to: usize,
+        complete: bool,
+    ) -> usize {
+        while let Some(stem) = self.scanner.stems.find(bytes, from..to) {
+            if stem + AFTER > to && !complete {
+                return stem;
+            }
+            let first = stem.saturating_sub(BEFORE).max(start);
+            let end = to.min(stem + AFTER);
+            let line = Line {
+                number: self.number,
+                offset: base + first as u64,
+                length: (end - first) as u64,
+                rank: None,
+                text: String::new(),
+            };
+            let text = printable(&bytes[first..end]);
+            self.literals(&line, &text, None);
+            from = end;
+        }
+        // A stem may lie across the end of what is there.
+        if complete { to } else { from.max(to.saturating_sub(self.scanner.longest_stem)) }
+    }
+
+    /// Keeps a hit for each literal in a text.
+    fn literals(&mut self, line: &Line, text: &str, block: Option<usize>) {
+        let Some(automaton) = &self.scanner.automaton else { return };
+        let mut seen: Vec<usize> = Vec::new();
+        for found in automaton.find_overlapping_iter(text) {
+            let literal = self.scanner.index[found.pattern().as_usize()];
+            if seen.contains(&literal) {
+                continue;
+            }
+            seen.push(literal);
+            let line = Line { text: cut(text, found.start()), ..line.clone() };
+            let hit = Hit { literal, line, block, lines_after: 0 };
+            if self.first[literal].len() < KEPT {
+                self.first[literal].push(hit);
+            } else {
+                let last = &mut self.last[literal];
+                if last.len() == KEPT {
+                    last.pop_front();
+                }
+                last.push_back(hit);
+            }
+        }
+    }
+
+    fn count(&mut self, bytes: &[u8]) {
+        if let Some(number) = &mut self.number {
+            *number += memchr_iter(b'\n', bytes).count() as u64;
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Hostile bytes made fit for a terminal.
+//!
+//! Logs, job names and comments come from anybody, so nothing in them may move a cursor, change a
+//! title or reorder what a reader sees. Escape sequences are those of ECMA-48 and xterm; the
+//! direction controls are Unicode's (UAX #9). What is dropped leaves no mark: the reader wants the
+//! words.
+
+/// Text of one line without anything that could steer a terminal.
+///
+/// Invalid UTF-8 becomes the replacement character; escape sequences, control characters,
+/// direction overrides and invisible characters go; tabs and line ends become a blank each.
+pub fn printable(bytes: &[u8]) -> String {
+    if bytes.iter().all(|byte| (0x20..0x7f).contains(byte)) {
+        // The common case, and all of most logs.
+        return String::from_utf8_lossy(bytes).into_owned();
+    }
+    let text = String::from_utf8_lossy(bytes);
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text.as_ref();
+    while let Some(c) = rest.chars().next() {
+        let after = &rest[c.len_utf8()..];
+        rest = match c {
+            '\x1b' => skip_escape(after),
+            '\u{9b}' => skip_csi(after),
+            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => skip_string(after),
+            '\t' | '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' => {
+                clean.push(' ');
+                after
+            }
+            c if c.is_control() || is_invisible(c) => after,
+            c => {
+                clean.push(c);
+                after
+            }
+        };
+    }
+    clean
+}
+
+/// One line of a log as a terminal would finally show it: [`printable`], and of a progress bar
+/// that redraws itself with carriage returns only the last state that is not blank.
+pub fn clean_line(bytes: &[u8]) -> String {
+    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let mut last = String::new();
+    for segment in bytes.rsplit(|&byte| byte == b'\r') {
+        last = printable(segment);
+        if !last.trim().is_empty() {
+            break;
+        }
+    }
+    last
+}
+
+/// Characters without a glyph that reorder, join or hide text.
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}')
+}
+
+/// What follows the sequence that an ESC began.
+fn skip_escape(rest: &str) -> &str {
+    let mut chars = rest.chars();
+    match chars.next() {
+        Some('[') => skip_csi(chars.as_str()),
+        Some('P' | 'X' | ']' | '^' | '_') => skip_string(chars.as_str()),
+        // Intermediate bytes and a final one, as in ESC ( B.
+        Some(' '..='/') => {
+            let rest = rest.trim_start_matches(|c| matches!(c, ' '..='/'));
+            rest.strip_prefix(|c| matches!(c, '0'..='~')).unwrap_or(rest)
+        }
+        Some('0'..='~') => chars.as_str(),
+        _ => rest,
+    }
+}
+
+/// What follows a control sequence: parameters, intermediates, one final character.
+fn skip_csi(rest: &str) -> &str {
+    let rest = rest.trim_start_matches(|c| matches!(c, ' '..='?'));
+    rest.strip_prefix(|c| matches!(c, '@'..='~')).unwrap_or(rest)
+}
+
+/// What follows a control string such as a window title. One that is never closed loses only its
+/// introducer, so that nobody can hide the rest of a line behind it.
+fn skip_string(rest: &str) -> &str {
+    let end = rest.char_indices().find_map(|(at, c)| match c {
+        '\x07' | '\u{9c}' => Some(at + c.len_utf8()),
+        '\x1b' if rest[at..].starts_with("\x1b\\") => Some(at + 2),
+        _ => None,
+    });
+    end.map_or(rest, |end| &rest[end..])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn colours_titles_and_cursor_moves_disappear() {
+        for (raw, text) in [
+            (&b"\x1b[31mred\x1b[0m"[..], "red"),
+            (b"\x1b]0;owned\x07title", "title"),
+            (b"\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+            (b"a\x1b[2J\x1b[1;1Hb\x1b(Bc\x1b7d\x1bMe", "abcde"),
+            (b"\x1b[?25lhidden\x1b[38;2;1;2;3mx", "hiddenx"),
+            (b"\xc2\x9b31mred", "red"),
+            (b"\x1bPq#0\x1b\\sixel", "sixel"),
+            (b"end\x1b", "end"),
+            (b"end\x1b[12", "end"),
+        ] {
+            assert_eq!(printable(raw), text, "{raw:?}");
+        }
+    }
+
+    #[test]
+    fn an_unclosed_title_cannot_hide_the_rest_of_a_line() {
+        assert_eq!(printable(b"\x1b]0;CUDA out of memory"), "0;CUDA out of memory");
+    }
+
+    #[test]
+    fn controls_and_direction_overrides_go_and_blanks_stay() {
+        assert_eq!(printable(b"a\tb\x00c\x08d\x7fe"), "a bcde");
+        assert_eq!(printable("x\u{202e}gnp\u{2066}\u{200b}\u{feff}.exe".as_bytes()), "xgnp.exe");
+        assert_eq!(printable("Grüße 漢字 🚀".as_bytes()), "Grüße 漢字 🚀");
+        assert_eq!(printable(b"caf\xe9"), "caf\u{fffd}");
+        assert_eq!(printable(b"two\nlines"), "two lines");
+    }
+
+    #[test]
+    fn a_progress_bar_is_its_last_state() {
+        assert_eq!(clean_line(b"\rprogress 1%\rprogress 2%\rprogress 3%\n"), "progress 3%");
+        assert_eq!(clean_line(b"\r 99%\rRuntimeError: boom\r\n"), "RuntimeError: boom");
+        assert_eq!(clean_line(b"windows line\r\n"), "windows line");
+        assert_eq!(clean_line(b"50%\r      \r"), "50%");
+        assert_eq!(clean_line(b"\0\0sparse\0"), "sparse");
+    }
+
+    proptest! {
+        #[test]
+        fn no_byte_can_steer_a_terminal(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            for text in [printable(&bytes), clean_line(&bytes)] {
+                prop_assert!(!text.chars().any(|c| c.is_control() || is_invisible(c)));
+            }
+        }
+
+        #[test]
+        fn cleaning_twice_changes_nothing(text in "[\\x1b\\[\\];0-9a-z\\r\u{9b}\\x07]{0,60}") {
+            let once = printable(text.as_bytes());
+            prop_assert_eq!(printable(once.as_bytes()), once);
+        }
+    }
+}
