@@ -1,7 +1,7 @@
-use super::plain_scan::scan;
+use super::scan;
 use crate::classify::{Facts, LogFacts, Rules, check, decide};
-use crate::knowledge::built_in;
-use crate::logs::Scan;
+use crate::knowledge::{self, built_in};
+use crate::logs::{Scan, stem_of};
 use crate::model::{
     Bytes, Exit, Job, JobId, Known, Outcome, Place, Source, Span, State, Step, StepId, Stream,
     Tres, Verdict,
@@ -65,6 +65,12 @@ fn named(verdict: &Verdict) -> String {
         (Outcome::Cause, Some(cause)) => cause.family.0.clone(),
         (outcome, _) => format!("{outcome:?}"),
     }
+}
+
+#[test]
+fn the_scan_looks_at_the_lines_of_every_signal() {
+    let families = built_in().expect("the embedded families can be read");
+    assert_eq!(knowledge::check(&families, &|literal| stem_of(literal).is_some()), []);
 }
 
 #[test]
