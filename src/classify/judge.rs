@@ -7,7 +7,7 @@ use super::rules::Rules;
 use super::stream::listen;
 use super::{Facts, Piece, record};
 use crate::knowledge::Check;
-use crate::model::{BaseState, Cause, Evidence, Job, Outcome, Role, Source, Verdict};
+use crate::model::{BaseState, Cause, Evidence, Job, Outcome, Part, Role, Source, Verdict};
 
 /// At most this many causes, pieces of evidence per cause, and consequences are told.
 const CAUSES: usize = 3;
@@ -44,6 +44,7 @@ pub fn decide(rules: &Rules, facts: &Facts<'_>) -> Verdict {
     }
     if let Some(job) = facts.job {
         pieces.extend(record::pieces(rules, job));
+        weigh_other_jobs(job, &mut pieces);
         weigh_state(rules, job, &mut pieces);
         weigh_bare_exits(facts, &mut pieces);
     }
@@ -73,6 +74,25 @@ fn never_ran(job: &Job, facts: &Facts<'_>) -> bool {
     job.source == Source::Accounting
         && !job.has_started()
         && facts.logs.iter().all(|log| log.scan.size == 0)
+}
+
+/// A wrapper prints the logs of its child jobs: what the scheduler said there is about those.
+fn weigh_other_jobs(job: &Job, pieces: &mut [Piece]) {
+    let own: Vec<u64> = match (&job.id.part, job.raw_id.get()) {
+        (Part::Whole, raw) => raw.into_iter().chain([job.id.number]).collect(),
+        (_, Some(raw)) => vec![raw, job.id.number],
+        (_, None) => return,
+    };
+    for piece in pieces.iter_mut().filter(|piece| piece.official) {
+        let named = piece
+            .captures
+            .get("step")
+            .and_then(|step| step.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u64>().ok());
+        if named.is_some_and(|named| !own.contains(&named)) {
+            piece.official = false;
+            piece.score *= 0.5;
+        }
+    }
 }
 
 /// A state in which a family is not expected makes what a program says count less.

@@ -3,11 +3,13 @@
 mod verdicts;
 
 use std::io;
+use std::sync::LazyLock;
 
 use jiff::Timestamp;
 
 use super::Rules;
 use crate::host::Content;
+use crate::knowledge::built_in;
 use crate::logs::{Limits, Scan, Scanner};
 
 /// A stream in memory.
@@ -31,7 +33,11 @@ impl Content for Text<'_> {
     }
 }
 
-/// Scans a text for the literals of `rules`.
-fn scan(rules: &Rules, text: &str) -> Scan {
-    Scanner::new(&rules.literals()).scan(&Text(text.as_bytes()), Limits { bytes: 1 << 30 })
+static RULES: LazyLock<Rules> =
+    LazyLock::new(|| Rules::new(built_in().expect("the embedded families can be read")));
+static SCANNER: LazyLock<Scanner> = LazyLock::new(|| Scanner::new(&RULES.literals()));
+
+/// Scans a text for the literals of [`RULES`].
+fn scan(text: &str) -> Scan {
+    SCANNER.scan(&Text(text.as_bytes()), Limits { bytes: 1 << 30 })
 }

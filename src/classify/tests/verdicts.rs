@@ -1,15 +1,11 @@
-use super::scan;
-use crate::classify::{Facts, LogFacts, Rules, check, decide};
-use crate::knowledge::{self, built_in};
+use super::{RULES, scan};
+use crate::classify::{Facts, LogFacts, check, decide};
+use crate::knowledge;
 use crate::logs::{Scan, stem_of};
 use crate::model::{
     Bytes, Exit, Job, JobId, Known, Outcome, Place, Source, Span, State, Step, StepId, Stream,
     Tres, Verdict,
 };
-
-pub(super) fn rules() -> Rules {
-    Rules::new(built_in().expect("the embedded families can be read"))
-}
 
 fn exit(code: u32, signal: u32) -> Known<Exit> {
     Known::Value(Exit { code, signal, folded: true })
@@ -48,15 +44,14 @@ fn step(id: &str, state: &str, code: u32, signal: u32) -> Step {
 }
 
 fn judge(job: Option<&Job>, texts: &[&str]) -> Verdict {
-    let rules = rules();
-    let scans: Vec<Scan> = texts.iter().map(|text| scan(&rules, text)).collect();
+    let scans: Vec<Scan> = texts.iter().map(|text| scan(text)).collect();
     let logs = scans.iter().map(|scan| LogFacts {
         path: "job.out",
         stream: Stream::Output,
         step: None,
         scan,
     });
-    decide(&rules, &Facts { job, logs: logs.collect(), logs_complete: true })
+    decide(&RULES, &Facts { job, logs: logs.collect(), logs_complete: true })
 }
 
 /// The named cause, or what kind of answer it is instead.
@@ -69,14 +64,12 @@ fn named(verdict: &Verdict) -> String {
 
 #[test]
 fn the_scan_looks_at_the_lines_of_every_signal() {
-    let families = built_in().expect("the embedded families can be read");
-    assert_eq!(knowledge::check(&families, &|literal| stem_of(literal).is_some()), []);
+    assert_eq!(knowledge::check(RULES.families(), &|literal| stem_of(literal).is_some()), []);
 }
 
 #[test]
 fn every_example_makes_its_family_win_and_no_counter_does() {
-    let rules = rules();
-    assert_eq!(check(&rules, &|text| scan(&rules, text)), []);
+    assert_eq!(check(&RULES, &scan), []);
 }
 
 // The logs and records of the tests below are those of a real Slurm 22.05 unless they say else.
@@ -239,6 +232,22 @@ fn consequences_follow_the_root_in_order() {
         .map(|evidence| evidence.signal.rsplit('/').next().unwrap_or_default())
         .collect();
     assert_eq!(kinds, ["srun-exited", "srun-terminating", "srun-killed"]);
+}
+
+#[test]
+fn what_the_scheduler_said_of_a_child_job_is_not_about_this_one() {
+    let line = |id: u64| {
+        format!(
+            "slurmstepd: error: *** JOB {id} ON c1 CANCELLED AT 2026-11-30T10:35:42 DUE TO TIME LIMIT ***\n"
+        )
+    };
+    let mut wrapper = job("FAILED", 1, 0);
+    assert_eq!(named(&judge(Some(&wrapper), &[&line(67)])), "time_limit");
+    assert_eq!(named(&judge(Some(&wrapper), &[&line(99)])), "Unknown");
+    // A task of an array has a number of its own besides.
+    wrapper.id = "60_7".parse().expect("an id");
+    wrapper.raw_id = Known::Value(67);
+    assert_eq!(named(&judge(Some(&wrapper), &[&line(67)])), "time_limit");
 }
 
 #[test]
