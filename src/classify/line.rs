@@ -19,7 +19,7 @@ pub(super) enum Manner {
 
 /// Judges a line; `at` is where the words that matter begin.
 pub(super) fn manner(text: &str, at: usize) -> Manner {
-    let line = text.trim_start();
+    let line = message(text).trim_start();
     if line.starts_with("slurmstepd") || line.starts_with("srun: ") || is_kernel(line) {
         return Manner::Official;
     }
@@ -30,6 +30,31 @@ pub(super) fn manner(text: &str, at: usize) -> Manner {
         return Manner::Harmless;
     }
     Manner::Statement
+}
+
+/// The message behind what loggers and launchers put before it: time stamps, tags in brackets,
+/// ranks, levels. An indented line is quoted text and stays what it is.
+pub(super) fn message(text: &str) -> &str {
+    const LEVELS: [&str; 5] = ["ERROR", "CRITICAL", "FATAL", "E", "stderr"];
+    let mut rest = text;
+    for _ in 0..8 {
+        let tagged = rest.strip_prefix('[').and_then(|inner| inner.split_once(']'));
+        let behind = match tagged {
+            Some((tag, behind)) if tag.len() <= 48 => behind,
+            _ => {
+                let end = rest.find(|c: char| c.is_whitespace()).unwrap_or(rest.len());
+                let word = rest[..end].trim_end_matches([':', ',', '|']);
+                let stamp = word.bytes().any(|b| b.is_ascii_digit())
+                    && word.bytes().all(|b| b.is_ascii_digit() || b"-:.,/+TZ".contains(&b));
+                if !stamp && !LEVELS.contains(&word) {
+                    break;
+                }
+                &rest[end..]
+            }
+        };
+        rest = behind.trim_start_matches([' ', '\t', ':', '|', '-']);
+    }
+    rest
 }
 
 fn is_kernel(line: &str) -> bool {
@@ -109,6 +134,23 @@ mod tests {
 
     fn of(text: &str, words: &str) -> Manner {
         manner(text, text.find(words).expect("the words are in the line"))
+    }
+
+    #[test]
+    fn a_message_is_found_behind_what_loggers_put_before_it() {
+        for text in [
+            "KeyError: 'x'",
+            "2024-05-01 02:29:42 KeyError: 'x'",
+            "2024-05-01T02:29:42.123Z ERROR KeyError: 'x'",
+            "[2024-05-01 02:29:42] [ERROR] [node 3]: KeyError: 'x'",
+            "3: [rank 3] KeyError: 'x'",
+            "2023-05-09 22:07:38 | ERROR | KeyError: 'x'",
+            "E   KeyError: 'x'",
+        ] {
+            assert_eq!(message(text), "KeyError: 'x'", "{text}");
+        }
+        assert_eq!(message("    raise KeyError"), "    raise KeyError");
+        assert_eq!(message("Error using fit (line 117)"), "Error using fit (line 117)");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use regex::Regex;
 
+use super::line::message;
 use crate::knowledge::{Family, Signal, SignalSource};
 use crate::model::FamilyId;
 
@@ -91,7 +92,8 @@ impl Rules {
                 Some(pattern) => {
                     let regex = patterns.regex.get_or_init(|| Regex::new(pattern).ok());
                     let regex = regex.as_ref()?;
-                    let found = regex.captures(text)?;
+                    // Patterns that begin at the start of a line mean the start of its message.
+                    let found = regex.captures(text).or_else(|| regex.captures(message(text)))?;
                     let named = regex.capture_names().flatten();
                     let pairs = named.filter_map(|name| Some((name, found.name(name)?.as_str())));
                     pairs.map(|(name, value)| (name.to_owned(), value.trim().to_owned())).collect()

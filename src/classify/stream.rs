@@ -3,7 +3,7 @@
 //! An error after which work goes on was handled; the first unhandled one explains those after
 //! it; what the scheduler says late is final. Knows no other stream and no record.
 
-use super::line::{Manner, manner};
+use super::line::{Manner, manner, message};
 use super::rules::{Match, Rules};
 use super::{LogFacts, Piece};
 use crate::logs::{Block, BlockKind, Frame, Hit, Line, Scan};
@@ -54,6 +54,7 @@ pub(super) fn listen(rules: &Rules, number: usize, log: &LogFacts<'_>) -> Voice 
 /// Whether a line has the form `package.SomeError: message`: where ranks write into each other's
 /// lines, what stands at the end of a traceback may be anything.
 fn names_exception(text: &str) -> bool {
+    let text = message(text);
     let path = text.split(": ").next().unwrap_or(text).trim_end_matches([':', ' ']);
     (path.ends_with("Error") || path.ends_with("Exception"))
         && path.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.')
