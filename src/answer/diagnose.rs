@@ -9,9 +9,9 @@ use serde::Serialize;
 use super::{AnswerError, World, kb};
 use crate::classify::{self, Facts, LogFacts, Rules};
 use crate::host::Content;
-use crate::logs::{self, Asked, Located, Scan, Scanner};
+use crate::logs::{self, Asked, Line, Located, Scan, Scanner};
 use crate::model::{
-    BaseState, Edit, Evidence, Exit, FamilyId, Job, JobId, Known, Limits, Notice, Outcome, Source, State, Stream, Verdict,
+    BaseState, Edit, Evidence, Exit, FamilyId, Job, JobId, Known, Limits, Notice, Outcome, Source, State, StepId, Stream, Verdict,
 };
 use crate::patch::{self, Patch, Target};
 use crate::retrieve::{Library, Query, Wants, first_steps};
@@ -28,6 +28,8 @@ pub struct Diagnoses {
     pub diagnoses: Vec<Diagnosis>,
     /// Ids for which there is no answer, and why.
     pub failures: Vec<Failure>,
+    /// What all answers lack.
+    pub notices: Vec<Notice>,
 }
 
 /// An id without an answer.
@@ -95,6 +97,18 @@ pub struct LogReport {
     /// Why it was not read, or not to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
+    /// Its last lines, where the cause is unknown: a person may see more in them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tail: Vec<Quoted>,
+}
+
+/// A line as it stands in a log.
+#[derive(Debug, Serialize)]
+pub struct Quoted {
+    /// Its number, from 1.
+    pub line: Option<u64>,
+    /// Its text, cleaned, secrets masked.
+    pub text: String,
 }
 
 /// What to do: a section of the knowledge base.
@@ -167,20 +181,24 @@ pub fn diagnose(
     ids: &[String],
     hints: &Hints,
 ) -> Result<Diagnoses, AnswerError> {
-    let (engine, engine_notices) = Engine::start(world)?;
+    let (engine, notices) = Engine::start(world)?;
     let backend = world.backend();
-    let mut answer =
-        Diagnoses { schema: "jobwise/diagnose/1", diagnoses: Vec::new(), failures: Vec::new() };
+    let mut answer = Diagnoses {
+        schema: "jobwise/diagnose/1",
+        diagnoses: Vec::new(),
+        failures: Vec::new(),
+        notices,
+    };
     for text in ids {
         match look_up(&backend, text) {
             Err(error) => answer.failures.push(Failure { id: text.clone(), error }),
-            Ok((jobs, mut notices)) => {
-                notices.extend(engine_notices.iter().cloned());
-                let (jobs, skipped) = worth_diagnosing(jobs, world.config.settings.diagnose.array_tasks);
-                notices.extend(skipped);
+            Ok((jobs, notices)) => {
+                let most = world.config.settings.diagnose.array_tasks;
+                let (jobs, skipped) = worth_diagnosing(jobs, most);
+                answer.add_notices(notices.into_iter().chain(skipped));
                 let diagnoses: Vec<Diagnosis> = jobs
                     .into_par_iter()
-                    .map(|job| one(&engine, &backend, job, hints, notices.clone()))
+                    .map(|job| one(&engine, &backend, job, hints))
                     .collect();
                 answer.diagnoses.extend(diagnoses);
             }
@@ -222,8 +240,8 @@ fn one(
     backend: &Backend<'_>,
     job: Job,
     hints: &Hints,
-    mut notices: Vec<Notice>,
 ) -> Diagnosis {
+    let mut notices = Vec::new();
     let facts = backend.jobs.as_ref();
     let script: OnceCell<Result<(String, Vec<u8>), Vec<String>>> = OnceCell::new();
     let script = || {
@@ -232,12 +250,12 @@ fn one(
     };
     if matches!(job.state.base, BaseState::Pending) {
         let waiting = job.reason.as_deref().map(|reason| waiting(backend, reason));
-        let verdict = classify::decide(&engine.rules, &Facts::of(&job, Vec::new()));
+        let verdict = classify::decide(&engine.rules, &record_alone(&job));
         return Diagnosis { waiting, ..bare(engine, job, verdict, notices) };
     }
     // A job that ended well is only looked at through its record; its log may say anything.
     if matches!(job.state.base, BaseState::Completed | BaseState::Running | BaseState::Suspended) {
-        let verdict = classify::decide(&engine.rules, &Facts::of(&job, Vec::new()));
+        let verdict = classify::decide(&engine.rules, &record_alone(&job));
         if verdict.outcome != Outcome::Cause {
             return bare(engine, job, verdict, notices);
         }
@@ -245,32 +263,32 @@ fn one(
 
     // The script is read for its directives only where nothing else names the logs.
     let named = job.stdout.is_some() || job.submit_line.as_deref().is_some_and(|l| l.contains("-o"));
-    let asked = if named { Asked::default() } else { asked(script().as_ref().ok()) };
-    let located = logs::locate(&job, &asked, engine.world.cluster, &hints.log_dirs);
-    let (scanned, reports) = read_logs(engine, located);
+    let asked = if named { None } else { script().as_ref().ok().map(asked) };
+    let located =
+        logs::locate(&job, asked.as_ref(), engine.world.cluster, &hints.log_dirs);
+    let (scanned, mut reports) = read_logs(engine, located);
     if scanned.is_empty() {
         notices.push(no_logs(&job, &reports));
     }
-    let facts_of_logs = scanned
-        .iter()
-        .map(|log| LogFacts { path: &log.path, stream: log.stream, step: None, scan: &log.scan })
-        .collect();
-    let verdict = classify::decide(&engine.rules, &Facts::of(&job, facts_of_logs));
+    let verdict = classify::decide(&engine.rules, &facts_of(&job, &scanned, &reports));
     let edits = first_edits(&engine.rules, &verdict);
     let patch = (!edits.is_empty()).then(|| {
         let limits = job.partition.as_deref().and_then(|partition| {
             let limits = facts?.limits(partition);
             limits.map_err(|error| notices.push(no_limits(partition, &error))).ok()
         });
-        let (name, bytes) = match script() {
-            Ok((from, bytes)) => (from.as_str(), Some(bytes.as_slice())),
+        let bytes = match script() {
+            Ok((_, bytes)) => Some(bytes.as_slice()),
             Err(tried) => {
                 notices.push(no_script(tried));
-                ("", None)
+                None
             }
         };
-        propose(&job, name, bytes, limits.as_ref(), &edits)
+        propose(&job, &script_name(&job), bytes, limits.as_ref(), &edits)
     });
+    if verdict.outcome == Outcome::Unknown {
+        quote_tails(&scanned, &mut reports);
+    }
     Diagnosis { logs: reports, patch, ..bare(engine, job, verdict, notices) }
 }
 
@@ -303,15 +321,12 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
     let state = given.state.clone().unwrap_or_else(|| State::parse("FAILED"));
     let mut job = Job::bare(JobId::whole(0), state, Source::Given);
     job.exit = given.exit.into();
-    let located: Vec<Located> = given
-        .logs
-        .iter()
-        .map(|path| Located::given(path, world.cluster.open(path)))
-        .collect();
-    // A file that was named must be read: its error is the answer.
-    if let Some(error) = located.iter().find_map(|log| log.found.as_ref().err()) {
-        return Err(error.clone().into());
-    }
+    let located = given.logs.iter().map(|path| {
+        // A file that was named must be read: its error is the answer.
+        let content = world.cluster.open(path)?;
+        Ok(Located::given(path, content))
+    });
+    let located: Vec<Located> = located.collect::<Result<_, AnswerError>>()?;
     let script = match &given.script {
         None => None,
         Some(path) => {
@@ -322,21 +337,21 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
             Some((path.display().to_string(), bytes))
         }
     };
-    let (scanned, reports) = read_logs(&engine, located);
-    let logs = scanned
-        .iter()
-        .map(|log| LogFacts { path: &log.path, stream: log.stream, step: None, scan: &log.scan })
-        .collect();
-    let verdict = classify::decide(&engine.rules, &Facts::of(&job, logs));
+    let (scanned, mut reports) = read_logs(&engine, located);
+    let verdict = classify::decide(&engine.rules, &facts_of(&job, &scanned, &reports));
     let edits = first_edits(&engine.rules, &verdict);
     let patch = script.filter(|_| !edits.is_empty()).map(|(name, bytes)| {
         propose(&job, &name, Some(&bytes), None, &edits)
     });
-    let diagnosis = Diagnosis { logs: reports, patch, ..bare(&engine, job, verdict, notices) };
+    if verdict.outcome == Outcome::Unknown {
+        quote_tails(&scanned, &mut reports);
+    }
+    let diagnosis = Diagnosis { logs: reports, patch, ..bare(&engine, job, verdict, Vec::new()) };
     Ok(Diagnoses {
         schema: "jobwise/diagnose/1",
         diagnoses: vec![diagnosis],
         failures: Vec::new(),
+        notices,
     })
 }
 
@@ -347,7 +362,25 @@ const SCRIPT_LIMIT: u64 = 4 << 20;
 struct Scanned {
     path: String,
     stream: Stream,
+    step: Option<StepId>,
     scan: Scan,
+}
+
+fn record_alone(job: &Job) -> Facts<'_> {
+    Facts { job: Some(job), logs: Vec::new(), logs_complete: false }
+}
+
+/// What is judged: the record, and every stream that was read.
+fn facts_of<'a>(job: &'a Job, scanned: &'a [Scanned], reports: &[LogReport]) -> Facts<'a> {
+    let logs = scanned.iter().map(|log| LogFacts {
+        path: &log.path,
+        stream: log.stream,
+        step: log.step.as_ref(),
+        scan: &log.scan,
+    });
+    let logs_complete =
+        !reports.is_empty() && reports.iter().all(|report| report.trouble.is_none());
+    Facts { job: Some(job), logs: logs.collect(), logs_complete }
 }
 
 fn read_logs(engine: &Engine<'_>, located: Vec<Located>) -> (Vec<Scanned>, Vec<LogReport>) {
@@ -363,10 +396,11 @@ fn read_logs(engine: &Engine<'_>, located: Vec<Located>) -> (Vec<Scanned>, Vec<L
                 size: Known::NotGathered,
                 scanned: Known::NotGathered,
                 trouble: None,
+                tail: Vec::new(),
             };
             match log.found {
                 Err(error) => {
-                    report.trouble = Some(error.reason);
+                    report.trouble = Some(error.to_string());
                     (report, None)
                 }
                 Ok(content) => {
@@ -374,7 +408,7 @@ fn read_logs(engine: &Engine<'_>, located: Vec<Located>) -> (Vec<Scanned>, Vec<L
                     report.size = Known::Value(scan.size);
                     report.scanned = Known::Value(scan.scanned);
                     report.trouble.clone_from(&scan.stopped);
-                    (report, Some(Scanned { path: log.path, stream: log.stream, scan }))
+                    (report, Some(Scanned { path: log.path, stream: log.stream, step: log.step, scan }))
                 }
             }
         })
@@ -383,8 +417,22 @@ fn read_logs(engine: &Engine<'_>, located: Vec<Located>) -> (Vec<Scanned>, Vec<L
     (scanned.into_iter().flatten().collect(), reports)
 }
 
-fn asked(script: Option<&(String, Vec<u8>)>) -> Asked {
-    let Some((_, bytes)) = script else { return Asked::default() };
+/// Adds the last lines of each stream to its report.
+fn quote_tails(scanned: &[Scanned], reports: &mut [LogReport]) {
+    const LINES: usize = 5;
+    for log in scanned {
+        let Some(report) = reports.iter_mut().find(|report| report.path == log.path) else {
+            continue;
+        };
+        let from = log.scan.tail.len().saturating_sub(LINES);
+        let quote =
+            |line: &Line| Quoted { line: line.number, text: text::masked(&line.text) };
+        report.tail = log.scan.tail[from..].iter().map(quote).collect();
+    }
+}
+
+/// What a script's directives say about files.
+fn asked((_, bytes): &(String, Vec<u8>)) -> Asked {
     let script: Script = script::parse(bytes);
     let value = |long: &str| script.effective(long).and_then(|found| found.value.clone());
     Asked { output: value("output"), error: value("error"), chdir: value("chdir") }
@@ -408,6 +456,14 @@ fn first_edits(rules: &Rules, verdict: &Verdict) -> Vec<Edit> {
     family.map(|family| family.edits.clone()).unwrap_or_default()
 }
 
+/// What the diff calls the script: the file that was submitted, as far as that is known.
+fn script_name(job: &Job) -> String {
+    let submitted = job.submit_line.as_deref().map(script::parse_submit_line);
+    let path = job.command.clone().or_else(|| submitted?.script);
+    let name = path.as_deref().and_then(|path| path.rsplit('/').next());
+    name.filter(|name| !name.is_empty()).map_or_else(|| format!("job-{}.sh", job.id), str::to_owned)
+}
+
 fn propose(
     job: &Job,
     name: &str,
@@ -416,7 +472,8 @@ fn propose(
     edits: &[Edit],
 ) -> Patch {
     let submit_line = job.submit_line.as_deref();
-    patch::propose(&Target { script, name, submit_line, job, limits }, edits)
+    let suggestion = None;
+    patch::propose(&Target { script, name, submit_line, job, limits, suggestion }, edits)
 }
 
 fn fix(library: &Library, verdict: &Verdict) -> Option<Fix> {
@@ -470,6 +527,17 @@ fn no_limits(partition: &str, error: &SchedError) -> Notice {
 fn no_script(tried: &[String]) -> Notice {
     let text = format!("the batch script could not be read ({})", tried.join("; "));
     Notice::warning("no-script", text).hint("apply the change by hand")
+}
+
+impl Diagnoses {
+    /// Adds what is not said yet: many tasks lack the same.
+    fn add_notices(&mut self, notices: impl IntoIterator<Item = Notice>) {
+        for notice in notices {
+            if !self.notices.contains(&notice) {
+                self.notices.push(notice);
+            }
+        }
+    }
 }
 
 impl Diagnosis {

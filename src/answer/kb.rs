@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::{AnswerError, World};
-use crate::classify;
+use crate::classify::{self, Rules};
 use crate::knowledge::{self, Family, Finding};
-use crate::logs;
+use crate::logs::{self, Limits, Scanner};
 use crate::model::{Domain, Edit, FamilyId, Notice};
 use crate::retrieve::{HashEmbedder, Library, Match, Query, Wants};
 use crate::text;
@@ -71,7 +71,7 @@ pub fn build(world: World<'_>) -> Result<Built, AnswerError> {
     Ok(Built {
         schema: "jobwise/kb-build/1",
         families: families.len(),
-        chunks: library.len(),
+        chunks: library.sections(),
         embedder: library.embedder(),
         search: library.search_kind(),
         index: store.root().join(INDEX),
@@ -184,7 +184,11 @@ pub struct Check {
 pub fn check() -> Result<Check, AnswerError> {
     let families = knowledge::built_in()?;
     let mut findings = knowledge::check(&families, &|literal| logs::stem_of(literal).is_some());
-    findings.extend(classify::check(&families));
+    let rules = Rules::new(families.clone());
+    let scanner = Scanner::new(&rules.literals());
+    findings.extend(classify::check(&rules, &|text| {
+        scanner.scan(&text.as_bytes().to_vec(), Limits { bytes: u64::MAX })
+    }));
     Ok(Check {
         schema: "jobwise/kb-check/1",
         families: families.len(),

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::knowledge::Check;
+use crate::model::{BaseState, Edit};
+
 /// Says why a batch job failed, and what exactly to change
 #[derive(Debug, Parser)]
 #[command(name = "jobwise", version, about, max_term_width = 100, propagate_version = true)]
@@ -196,8 +199,8 @@ pub(super) enum ConfigCommand {
 fn check_help() -> String {
     format!(
         "Checks:\n  {}\nEdits:\n  {}\nStates:\n  {}",
-        crate::classify::CHECKS.join("\n  "),
-        crate::model::Edit::FORMS.join("\n  "),
-        crate::model::BaseState::words().collect::<Vec<_>>().join(" "),
+        Check::ALL.map(|(name, meaning)| format!("{name}: {meaning}")).join("\n  "),
+        Edit::FORMS.join("\n  "),
+        BaseState::words().collect::<Vec<_>>().join(" "),
     )
 }

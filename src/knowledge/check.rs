@@ -3,6 +3,7 @@
 //! The other half, whether each example makes its own family win, is `classify::check`.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use regex::Regex;
 
@@ -31,6 +32,15 @@ impl Finding {
             Provenance::Overlay(path) => path.clone(),
         };
         Self { file, line: None, what: what.into() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.file, self.what),
+            None => write!(f, "{}: {}", self.file, self.what),
+        }
     }
 }
 

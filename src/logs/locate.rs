@@ -34,6 +34,8 @@ pub struct Asked {
 /// How sure it is that a file is the job's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Certainty {
+    /// The user named the file.
+    Given,
     /// The scheduler recorded the path.
     Recorded,
     /// The submission command or the script asked for it.
@@ -74,6 +76,22 @@ pub struct Located {
     pub task: Option<u64>,
     /// The content, or why there is none.
     pub found: Result<Box<dyn Content>, Miss>,
+}
+
+impl Located {
+    /// A file that the user named. Its ending says which stream it is.
+    pub fn given(path: &Path, content: Box<dyn Content>) -> Self {
+        let is_error = path.extension().is_some_and(|end| end == "err" || end == "stderr");
+        Self {
+            stream: if is_error { Stream::Error } else { Stream::Output },
+            path: path.display().to_string(),
+            certainty: Certainty::Given,
+            how: "named on the command line".to_owned(),
+            step: None,
+            task: None,
+            found: Ok(content),
+        }
+    }
 }
 
 /// Finds the logs of a job. `asked` is what its script says; `extra_dirs` are folders in which

@@ -24,10 +24,12 @@ impl Exit {
         self.code == 0 && self.signal == 0
     }
 
-    /// Every exit status that the process may have had.
+    /// Every exit status that the process may have had. A folded code has a second reading only
+    /// where programs do end so: by a signal that ends programs, or with 255. (Exit 128 folds to
+    /// 0, but 0 is nearly always 0: the state tells.)
     pub fn codes(self) -> Vec<u32> {
-        // Exit 128 folds to 0, but 0 is nearly always 0: the state tells (FAILED 0:0).
-        if self.folded && (1..128).contains(&self.code) {
+        const FATAL: [u32; 12] = [2, 4, 6, 7, 8, 9, 11, 13, 15, 24, 25, 31];
+        if self.folded && (FATAL.contains(&self.code) || self.code == 127) {
             vec![self.code, self.code + 128]
         } else {
             vec![self.code]
@@ -47,11 +49,11 @@ impl Exit {
     /// `exit 11, or 139 (killed by SIGSEGV)`.
     pub fn in_words(self) -> String {
         if self.signal == 125 {
-            return "out of memory (signal 125)".to_owned();
+            return "out of memory".to_owned();
         }
         if self.signal != 0 {
             return match signal_name(self.signal) {
-                Some(name) => format!("killed by {name} (signal {})", self.signal),
+                Some(name) => format!("killed by {name}"),
                 None => format!("signal {}", self.signal),
             };
         }
@@ -124,6 +126,8 @@ mod tests {
         assert_eq!(folded.codes(), [11, 139]);
         assert_eq!(folded.in_words(), "exit 11, or 139 (killed by SIGSEGV)");
         assert_eq!(folded.signal_number(), None);
+        let ordinary = Exit { code: 1, signal: 0, folded: true };
+        assert_eq!(ordinary.in_words(), "exit 1");
         let plain = Exit { code: 139, signal: 0, folded: false };
         assert_eq!(plain.in_words(), "exit 139 (killed by SIGSEGV)");
         assert_eq!(plain.signal_number(), Some(11));
@@ -133,7 +137,7 @@ mod tests {
     fn a_signal_to_the_script_itself_is_certain() {
         let exit = Exit { code: 0, signal: 11, folded: true };
         assert_eq!(exit.signal_number(), Some(11));
-        assert_eq!(exit.in_words(), "killed by SIGSEGV (signal 11)");
+        assert_eq!(exit.in_words(), "killed by SIGSEGV");
         assert_eq!(Exit { code: 0, signal: 53, folded: true }.in_words(), "signal 53");
     }
 }

@@ -6,8 +6,8 @@ use super::job::heading;
 use super::page::{Label, Page};
 use super::Report;
 use crate::answer::diagnose::{Diagnoses, Diagnosis, Fix, Waiting};
-use crate::model::{Cause, Evidence, Level, Notice, Outcome, Place};
-use crate::patch::Patch;
+use crate::model::{Cause, Confidence, Evidence, Job, Notice, Outcome, Place};
+use crate::patch::{self, Patch};
 use crate::text;
 
 /// The margin that holds the names of parts.
@@ -38,9 +38,10 @@ impl Report for Diagnoses {
                 page.entry("same for", MARGIN, Label::Strong, &format!("{what}: {}", ids.join(" ")))?;
             }
         }
+        page.notices(&self.notices)?;
         for failure in &self.failures {
             let text = format!("{}: {}", failure.id, failure.error);
-            page.notices(&[Notice { level: Level::Warning, ..Notice::warning("failure", text) }])?;
+            page.notices(&[Notice::warning("no-answer", text)])?;
         }
         Ok(())
     }
@@ -81,12 +82,10 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
         }
         Outcome::Cause => {
             if let Some(first) = diagnosis.verdict.causes.first() {
-                cause(page, first)?;
+                cause(page, &diagnosis.job, first)?;
             }
-            let consequences = &diagnosis.verdict.consequences;
-            for (index, piece) in consequences.iter().take(CONSEQUENCES).enumerate() {
-                evidence(page, if index == 0 { "then" } else { "" }, piece)?;
-            }
+            let consequences = diagnosis.verdict.consequences.iter().take(CONSEQUENCES);
+            evidence(page, &diagnosis.job, "then", consequences)?;
         }
         Outcome::Unknown => unknown(page, diagnosis)?,
     }
@@ -114,38 +113,62 @@ fn waiting(page: &mut Page<'_>, waiting: &Waiting) -> io::Result<()> {
         None => page.entry("that is", MARGIN, Label::Plain, "a reason this version does not know")?,
     }
     match &waiting.action {
-        Some(action) => page.entry("you can", MARGIN, Label::Plain, action),
+        Some(action) => page.entry("advice", MARGIN, Label::Plain, action),
         None => Ok(()),
     }
 }
 
-fn cause(page: &mut Page<'_>, cause: &Cause) -> io::Result<()> {
-    let sure = confidence(cause);
+fn cause(page: &mut Page<'_>, job: &Job, cause: &Cause) -> io::Result<()> {
     page.entry("cause", MARGIN, Label::Strong, &format!("{} ({})", cause.title, cause.family))?;
-    page.entry("sure", MARGIN, Label::Plain, &sure)?;
-    for (index, piece) in cause.evidence.iter().take(EVIDENCE).enumerate() {
-        evidence(page, if index == 0 { "evidence" } else { "" }, piece)?;
-    }
-    Ok(())
+    page.entry("sure", MARGIN, Label::Plain, &confidence(cause))?;
+    evidence(page, job, "evidence", cause.evidence.iter().take(EVIDENCE))
 }
 
 fn confidence(cause: &Cause) -> String {
-    let measured = cause.confidence.measured * 100.0;
-    format!(
-        "{measured:.0} %: of {} with a score like this, that many were right",
-        text::count(u64::from(cause.confidence.cases), "labelled case")
-    )
+    let Confidence { measured, cases, .. } = cause.confidence;
+    let right = (measured * f64::from(cases)).round();
+    format!("{:.0} % ({right} of {cases} labelled cases with such a score were right)", measured * 100.0)
 }
 
-fn evidence(page: &mut Page<'_>, name: &str, piece: &Evidence) -> io::Result<()> {
-    let place = match &piece.place {
-        Place::Log { path, line: Some(line), .. } => format!("{path}:{line}"),
-        Place::Log { path, offset, .. } => format!("{path} at byte {offset}"),
-        Place::Record { step: Some(step), .. } => format!("record of step {step}"),
-        Place::Record { step: None, .. } => "record of the job".to_owned(),
-    };
-    page.entry(name, MARGIN, Label::Dim, &place)?;
-    page.entry("", MARGIN + 2, Label::Plain, &piece.text)
+/// Lines of logs with their place above them; what the record says in one paragraph at the end.
+fn evidence<'e>(
+    page: &mut Page<'_>,
+    job: &Job,
+    name: &str,
+    pieces: impl Iterator<Item = &'e Evidence>,
+) -> io::Result<()> {
+    let (logs, records): (Vec<&Evidence>, Vec<&Evidence>) =
+        pieces.partition(|piece| matches!(piece.place, Place::Log { .. }));
+    let mut name = name;
+    for piece in logs {
+        let place = match &piece.place {
+            Place::Log { path, line: Some(line), .. } => format!("{}:{line}", short(job, path)),
+            Place::Log { path, offset, .. } => format!("{} at byte {offset}", short(job, path)),
+            Place::Record { .. } => continue,
+        };
+        page.line(&[(Label::Dim, &text::pad(name, MARGIN)), (Label::Dim, &place)])?;
+        page.entry("", MARGIN + 2, Label::Plain, &piece.text)?;
+        name = "";
+    }
+    let said: Vec<String> = records
+        .iter()
+        .map(|piece| match &piece.place {
+            Place::Record { step: Some(step), .. } => format!("step {step}: {}", piece.text),
+            _ => piece.text.clone(),
+        })
+        .collect();
+    if said.is_empty() {
+        return Ok(());
+    }
+    page.entry(name, MARGIN, Label::Plain, &format!("the record: {}", said.join("; ")))
+}
+
+/// A path as people call it: relative to the job's own directory where it lies below.
+fn short<'p>(job: &Job, path: &'p str) -> &'p str {
+    let below = job.work_dir.as_deref().and_then(|directory| {
+        path.strip_prefix(directory.trim_end_matches('/'))?.strip_prefix('/')
+    });
+    below.unwrap_or(path)
 }
 
 fn unknown(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
@@ -153,12 +176,16 @@ fn unknown(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
     for guess in diagnosis.verdict.causes.iter().take(3) {
         let text = format!("perhaps {} ({}), {}", guess.title, guess.family, confidence(guess));
         page.entry("guess", MARGIN, Label::Plain, &text)?;
-        if let Some(piece) = guess.evidence.first() {
-            evidence(page, "", piece)?;
-        }
+        evidence(page, &diagnosis.job, "", guess.evidence.iter().take(1))?;
     }
-    for log in diagnosis.logs.iter().filter(|log| log.trouble.is_none()) {
-        page.entry("read", MARGIN, Label::Plain, &log.path)?;
+    evidence(page, &diagnosis.job, "seen", diagnosis.verdict.consequences.iter().take(EVIDENCE))?;
+    for log in diagnosis.logs.iter().filter(|log| !log.tail.is_empty()) {
+        let place = format!("{}, its last lines:", short(&diagnosis.job, &log.path));
+        page.line(&[(Label::Dim, &text::pad("read", MARGIN)), (Label::Dim, &place)])?;
+        for quoted in &log.tail {
+            let number = quoted.line.map(|line| format!("{line}: ")).unwrap_or_default();
+            page.entry("", MARGIN + 2, Label::Plain, &format!("{number}{}", quoted.text))?;
+        }
     }
     Ok(())
 }
@@ -174,25 +201,25 @@ fn fix(page: &mut Page<'_>, fix: &Fix) -> io::Result<()> {
 
 fn patch(page: &mut Page<'_>, patch: &Patch) -> io::Result<()> {
     for change in &patch.changes {
-        let from = change.from.as_deref().unwrap_or("nothing");
-        let text = format!("{from} -> {}: {}", change.to, change.because);
-        page.entry("change", MARGIN, Label::Plain, &text)?;
+        let from = change.from.as_deref().map_or_else(String::new, |from| format!("{from} -> "));
+        let place = match change.place {
+            patch::Place::CommandLine => " on the submission command, which wins over the script",
+            patch::Place::NotAtHand => " where the job is described",
+            patch::Place::Script => "",
+        };
+        let text = format!("{from}{}{place}: {}", change.to, change.because);
+        page.entry("change", MARGIN, Label::Strong, &text)?;
     }
     for refused in &patch.refused {
         page.entry("no change", MARGIN, Label::Warn, &refused.why)?;
     }
-    if let Some(command_line) = &patch.command_line {
-        page.entry("submit", MARGIN, Label::Plain, command_line)?;
-    }
-    if let Some(diff) = &patch.diff {
-        for line in diff.lines() {
-            let label = match line.as_bytes().first() {
-                Some(b'+') => Label::Added,
-                Some(b'-') => Label::Removed,
-                _ => Label::Plain,
-            };
-            page.line(&[(label, line)])?;
-        }
+    for line in patch.diff.as_deref().unwrap_or_default().lines() {
+        let label = match line.as_bytes().first() {
+            Some(b'+') => Label::Added,
+            Some(b'-') => Label::Removed,
+            _ => Label::Plain,
+        };
+        page.line(&[(label, line)])?;
     }
     Ok(())
 }

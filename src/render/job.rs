@@ -26,11 +26,18 @@ fn name(job: &Job) -> String {
     if job.name.is_empty() { String::new() } else { format!(" \"{}\"", job.name) }
 }
 
+/// The exit as recorded, and in words where they say more.
 fn exit(exit: &Known<Exit>) -> String {
     match exit.get() {
-        Some(exit) if exit.is_clean() => "exit 0:0".to_owned(),
-        Some(exit) => format!("exit {exit} = {}", exit.in_words()),
         None => String::new(),
+        Some(exit) => {
+            let words = exit.in_words();
+            if words == format!("exit {}", exit.code) {
+                format!("exit {exit}")
+            } else {
+                format!("exit {exit} ({words})")
+            }
+        }
     }
 }
 
@@ -84,14 +91,15 @@ impl Report for Jobs {
             .jobs
             .iter()
             .map(|job| {
-                let elapsed = if job.has_started() { job.elapsed } else { Known::NotGathered };
+                let elapsed =
+                    if job.has_started() { job.elapsed.to_string() } else { "n/a".to_owned() };
                 vec![
                     (Label::Plain, job.id.to_string()),
                     (Label::Plain, job.name.clone()),
                     (Label::Plain, job.user.clone().unwrap_or_else(|| "n/a".to_owned())),
                     (Label::Plain, job.partition.clone().unwrap_or_else(|| "n/a".to_owned())),
                     (state_label(&job.state), job.state.text.clone()),
-                    (Label::Plain, elapsed.to_string()),
+                    (Label::Plain, elapsed),
                     (Label::Plain, page.moment(&job.ended)),
                 ]
             })
@@ -132,9 +140,9 @@ fn record(page: &mut Page<'_>, job: &Job) -> io::Result<()> {
                 MemoryScope::Node => "per node",
                 MemoryScope::Cpu => "per CPU",
             };
-            format!("{bytes} {per}")
+            format!("{bytes} {per} asked for")
         }
-        None => job.requested_memory.to_string(),
+        None => "n/a".to_owned(),
     };
     let peak = match job.peak_memory() {
         Some((peak, step)) => format!("{peak} in one task of step {}", step.id),
@@ -151,7 +159,7 @@ fn record(page: &mut Page<'_>, job: &Job) -> io::Result<()> {
         ("nodes", format!("{}: {}", job.nodes, known(&job.node_list))),
         ("CPUs", job.cpus.to_string()),
         ("GPUs", gpus),
-        ("memory", format!("{memory} asked for")),
+        ("memory", memory),
         ("peak", peak),
         ("restarts", job.restarts.to_string()),
         ("reason", known(&job.reason)),

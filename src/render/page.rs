@@ -64,17 +64,17 @@ pub struct Page<'p> {
 
 /// A column of a table.
 #[derive(Debug, Clone, Copy)]
-pub struct Column {
+pub(super) struct Column {
     /// The heading.
-    pub heading: &'static str,
+    pub(super) heading: &'static str,
     /// Numbers stand to the right.
-    pub right: bool,
+    pub(super) right: bool,
     /// The narrowest it may be cut to, when the terminal is too small.
-    pub least: usize,
+    pub(super) least: usize,
 }
 
 /// A cell.
-pub type Cell = (Label, String);
+pub(super) type Cell = (Label, String);
 
 impl<'p> Page<'p> {
     /// A page on a writer.
@@ -121,7 +121,7 @@ impl<'p> Page<'p> {
 
     /// Writes a table: columns as wide as their widest cell; where that is too much for the page,
     /// the widest that may still shrink is cut first.
-    pub fn table(&mut self, columns: &[Column], rows: &[Vec<Cell>]) -> io::Result<()> {
+    pub(super) fn table(&mut self, columns: &[Column], rows: &[Vec<Cell>]) -> io::Result<()> {
         let cell_width = |row: &Vec<Cell>, index: usize| {
             row.get(index).map_or(0, |(_, cell)| text::width(&self.clean(cell)))
         };

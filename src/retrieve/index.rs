@@ -36,6 +36,11 @@ fn empty(dimensions: usize) -> Result<Index, RetrieveError> {
 }
 
 impl Vectors {
+    /// How so many vectors are searched.
+    pub(super) fn search_kind(chunks: usize) -> &'static str {
+        if chunks < EXACT_BELOW { "exact" } else { "graph" }
+    }
+
     /// Fills an index, one vector after the other: the same vectors give the same bytes.
     pub(super) fn build(
         dimensions: usize,

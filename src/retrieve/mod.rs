@@ -195,6 +195,21 @@ impl Library {
         Ok(Self::assemble(chunks, vectors, embedder))
     }
 
+    /// How many sections there are.
+    pub fn sections(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// The embedder's name.
+    pub fn embedder(&self) -> String {
+        self.embedder.name()
+    }
+
+    /// How the vectors are searched: `exact`, or `graph` where there are very many.
+    pub fn search_kind(&self) -> &'static str {
+        Vectors::search_kind(self.chunks.len())
+    }
+
     fn assemble(
         chunks: Vec<Chunk>,
         vectors: Vectors,
