@@ -20,8 +20,10 @@ fn main() -> io::Result<()> {
 
     let mut names = Vec::new();
     for entry in fs::read_dir(&folder)? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        if name.ends_with(".md") && name != "README.md" {
+        let path = entry?.path();
+        let is_markdown = path.extension().is_some_and(|extension| extension == "md");
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if is_markdown && name != "README.md" {
             names.push(name);
         }
     }

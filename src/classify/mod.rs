@@ -1,1 +1,78 @@
-//! (stub)
+//! From signals to evidence, from evidence to causes, from causes to a verdict. Pure: data in,
+//! data out; the same input gives the same verdict.
+//!
+//! Decides what caused a run to end as it did, and says so only as far as scores of that height
+//! were right on labelled cases. Refuses to know a scheduler, a file or a clock: the record comes
+//! from `sched`, the hits from `logs`, the rules from `knowledge`.
+//!
+//! The rules hold for every family; none names a case. What a single line is worth stands in
+//! [`mod@line`], what a stream says in [`mod@stream`], what the record says in [`mod@record`], and
+//! how the pieces become causes in [`mod@judge`].
+
+mod calibration;
+mod check;
+mod judge;
+mod line;
+mod record;
+mod rules;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+pub use check::check;
+pub use judge::decide;
+pub use rules::Rules;
+
+use std::collections::BTreeMap;
+
+use crate::logs::Scan;
+use crate::model::{Evidence, Job, Role, StepId, Stream};
+
+/// What the scan of one stream found, and whose stream it is.
+#[derive(Debug, Clone, Copy)]
+pub struct LogFacts<'a> {
+    /// The file.
+    pub path: &'a str,
+    /// Which stream.
+    pub stream: Stream,
+    /// The step that wrote it, where it is known.
+    pub step: Option<&'a StepId>,
+    /// The scan, made with the literals of the same [`Rules`].
+    pub scan: &'a Scan,
+}
+
+/// Everything that a verdict rests on.
+#[derive(Debug, Clone)]
+pub struct Facts<'a> {
+    /// The scheduler's record, where there is one.
+    pub job: Option<&'a Job>,
+    /// The streams that could be read.
+    pub logs: Vec<LogFacts<'a>>,
+    /// Whether every stream that the job should have was read. A silent log is evidence only then.
+    pub logs_complete: bool,
+}
+
+/// One piece of evidence with what it is worth.
+#[derive(Debug, Clone)]
+struct Piece {
+    /// The family, as an index into [`Rules::families`].
+    family: usize,
+    /// The signal's id.
+    signal: String,
+    /// What it is evidence of, after the rules for lines.
+    role: Role,
+    /// Its weight after everything that speaks for and against it, 0 to 1.
+    score: f64,
+    /// The stream (by its number) and the byte; `None` for the record.
+    at: Option<(usize, u64)>,
+    /// Whether the scheduler or the kernel says so: that is final wherever it stands.
+    official: bool,
+    /// Lines of work that follow it in its stream.
+    work_after: u32,
+    /// Where it stands and what it says.
+    evidence: Evidence,
+    /// The user's own innermost frame, where it concludes a traceback.
+    frame: Option<Evidence>,
+    /// What its pattern captured.
+    captures: BTreeMap<String, String>,
+}

@@ -110,16 +110,20 @@ fn check_signals(family: &Family, holds_stem: &dyn Fn(&str) -> bool, find: &mut 
             find(format!("signal '{id}' has no example"));
             continue;
         };
-        if !example.contains(literal) {
+        let Some(line) = example.lines().find(|line| line.contains(literal)) else {
             find(format!("signal '{id}': its example does not hold '{literal}'"));
-        }
-        if let Some(pattern) = &signal.regex {
-            match Regex::new(pattern) {
-                Err(error) => find(format!("signal '{id}': {error}")),
-                Ok(regex) if !regex.is_match(example) => {
-                    find(format!("signal '{id}': its regex does not match its example"));
+            continue;
+        };
+        for (pattern, wanted, what) in [
+            (&signal.regex, true, "its regex does not match its example"),
+            (&signal.unless, false, "its 'unless' matches its example"),
+        ] {
+            match pattern.as_deref().map(Regex::new) {
+                Some(Err(error)) => find(format!("signal '{id}': {error}")),
+                Some(Ok(regex)) if regex.is_match(line) != wanted => {
+                    find(format!("signal '{id}': {what}"));
                 }
-                Ok(_) => {}
+                _ => {}
             }
         }
     }
@@ -145,7 +149,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_mistake_is_found() {
-        let text = "---\nfamily: bad\ntitle: t\ndomain: user\nstates: [BROKEN]\nyields_to: [nobody]\nsources: [\"ftp://x\"]\nsignals:\n  - {id: a, from: log, role: root, literal: boom, regex: '(', weight: 2, example: bang}\n  - {id: a, when: {exit: x}, role: root}\n---\n## Fixes\n";
+        let text = "---\nfamily: bad\ntitle: t\ndomain: user\nstates: [BROKEN]\nyields_to: [nobody]\nsources: [\"ftp://x\"]\nsignals:\n  - {id: a, from: log, role: root, literal: boom, regex: '(', weight: 2, example: boom}\n  - {id: b, from: log, role: root, literal: boom, example: bang}\n  - {id: a, when: {exit: x}, role: root}\n---\n## Fixes\n";
         let family = parse("bad.md", text, Provenance::BuiltIn).expect("it has the form");
         let told: Vec<String> = check(&[family], &|_| false).into_iter().map(|f| f.what).collect();
         let told = told.join("\n");

@@ -110,9 +110,12 @@ pub struct Signal {
     pub literal: Option<String>,
     /// A pattern that narrows the literal and captures values; runs on the line or block only.
     pub regex: Option<String>,
+    /// A pattern that must not match the same line: a neighbour's message with the same words.
+    pub unless: Option<String>,
     /// How much it counts, above 0 and at most 1.
     pub weight: f64,
-    /// A true line that must make this family win; absent for record signals.
+    /// A true line that must make this family win, with the lines it needs around it; absent for
+    /// record signals.
     pub example: Option<String>,
     /// The record pattern of a [`SignalSource::Record`] signal.
     pub when: Option<RecordPattern>,

@@ -59,6 +59,7 @@ struct FrontSignal {
     role: Role,
     literal: Option<String>,
     regex: Option<String>,
+    unless: Option<String>,
     #[serde(default = "usual_weight")]
     weight: f64,
     example: Option<String>,
@@ -164,7 +165,7 @@ pub fn parse(name: &str, text: &str, provenance: Provenance) -> Result<Family, K
 
 /// A signal of text needs a literal; one of the record needs a pattern; none may have both.
 fn checked(signal: FrontSignal) -> Result<Signal, String> {
-    let FrontSignal { id, from, role, literal, regex, weight, example, when } = signal;
+    let FrontSignal { id, from, role, literal, regex, unless, weight, example, when } = signal;
     let from = match (from, &literal, &when) {
         (None | Some(SignalSource::Record), None, Some(_)) => SignalSource::Record,
         (Some(from), Some(_), None) if from != SignalSource::Record => from,
@@ -172,7 +173,7 @@ fn checked(signal: FrontSignal) -> Result<Signal, String> {
             return Err(format!("signal '{id}' needs either 'from' with 'literal', or 'when'"));
         }
     };
-    Ok(Signal { id, from, role, literal, regex, weight, example, when })
+    Ok(Signal { id, from, role, literal, regex, unless, weight, example, when })
 }
 
 fn file_name(path: &str) -> &str {

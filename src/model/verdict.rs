@@ -150,6 +150,8 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// Causes, most likely first. With [`Outcome::Unknown`] they are guesses.
     pub causes: Vec<Cause>,
-    /// What followed from the first cause, in order of appearance.
+    /// What followed from the first cause, in order of appearance. With [`Outcome::Unknown`] what
+    /// there is that explains nothing: how the record says it ended, exceptions of no known
+    /// family, and consequences.
     pub consequences: Vec<Evidence>,
 }

@@ -1,0 +1,299 @@
+//! From pieces of evidence to ranked causes and the verdict.
+
+use std::collections::BTreeSet;
+
+use super::calibration::{THRESHOLD, confidence};
+use super::rules::Rules;
+use super::stream::listen;
+use super::{Facts, Piece, record};
+use crate::knowledge::Check;
+use crate::model::{BaseState, Cause, Evidence, Job, Outcome, Part, Role, Source, Verdict};
+
+/// At most this many causes, pieces of evidence per cause, and consequences are told.
+const CAUSES: usize = 3;
+const PIECES: usize = 6;
+const CONSEQUENCES: usize = 8;
+
+/// Below this a cause is not even a guess.
+const GUESS: f64 = 0.1;
+
+/// Decides what caused a run to end as it did.
+pub fn decide(rules: &Rules, facts: &Facts<'_>) -> Verdict {
+    let plain = |outcome| Verdict { outcome, causes: Vec::new(), consequences: Vec::new() };
+    if let Some(job) = facts.job {
+        match job.state.base {
+            BaseState::Pending => return plain(Outcome::Pending),
+            BaseState::Running | BaseState::Suspended => return plain(Outcome::Running),
+            BaseState::Completed if !record::failed_silently(job) => {
+                return plain(Outcome::Healthy);
+            }
+            _ if never_ran(job, facts) => {
+                let consequences = record::plain_facts(job);
+                return Verdict { consequences, ..plain(Outcome::Unknown) };
+            }
+            _ => {}
+        }
+    }
+
+    let mut pieces = Vec::new();
+    let mut unexplained = Vec::new();
+    for (number, log) in facts.logs.iter().enumerate() {
+        let voice = listen(rules, number, log);
+        pieces.extend(voice.pieces);
+        unexplained.extend(voice.unexplained);
+    }
+    if let Some(job) = facts.job {
+        pieces.extend(record::pieces(rules, job));
+        weigh_other_jobs(job, &mut pieces);
+        weigh_state(rules, job, &mut pieces);
+        weigh_bare_exits(facts, &mut pieces);
+    }
+    weigh_limit_after_crash(rules, &mut pieces);
+
+    let causes = rank(rules, facts.job, &pieces);
+    let named = causes.first().is_some_and(|cause| cause.score >= THRESHOLD);
+    let consequences = if named {
+        consequences(rules, &pieces, causes.first().and_then(|cause| cause.at))
+    } else {
+        let mut rest = facts.job.map(record::plain_facts).unwrap_or_default();
+        rest.extend(unexplained);
+        rest.extend(consequences(rules, &pieces, None));
+        rest.truncate(CONSEQUENCES);
+        rest
+    };
+    Verdict {
+        outcome: if named { Outcome::Cause } else { Outcome::Unknown },
+        causes: causes.into_iter().map(|ranked| ranked.cause).collect(),
+        consequences,
+    }
+}
+
+/// Accounting holds records of jobs that were refused or whose deadline passed while they waited:
+/// those are no failed runs. A log that was written proves the contrary.
+fn never_ran(job: &Job, facts: &Facts<'_>) -> bool {
+    job.source == Source::Accounting
+        && !job.has_started()
+        && facts.logs.iter().all(|log| log.scan.size == 0)
+}
+
+/// A wrapper prints the logs of its child jobs: what the scheduler said there is about those.
+fn weigh_other_jobs(job: &Job, pieces: &mut [Piece]) {
+    let own: Vec<u64> = match (&job.id.part, job.raw_id.get()) {
+        (Part::Whole, raw) => raw.into_iter().chain([job.id.number]).collect(),
+        (_, Some(raw)) => vec![raw, job.id.number],
+        (_, None) => return,
+    };
+    for piece in pieces.iter_mut().filter(|piece| piece.official) {
+        let named = piece
+            .captures
+            .get("step")
+            .and_then(|step| step.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u64>().ok());
+        if named.is_some_and(|named| !own.contains(&named)) {
+            piece.official = false;
+            piece.score *= 0.5;
+        }
+    }
+}
+
+/// A state in which a family is not expected makes what a program says count less.
+fn weigh_state(rules: &Rules, job: &Job, pieces: &mut [Piece]) {
+    for piece in pieces.iter_mut().filter(|piece| !piece.official) {
+        let states = &rules.families()[piece.family].states;
+        if !states.is_empty() && !states.iter().any(|state| state == job.state.word()) {
+            piece.score *= 0.75;
+        }
+    }
+}
+
+/// A bare exit code names a cause only where the log could not be expected to say more: when it
+/// was read to the end and tells nothing of the kind, the code is worth less.
+fn weigh_bare_exits(facts: &Facts<'_>, pieces: &mut [Piece]) {
+    if !facts.logs_complete {
+        return;
+    }
+    let told: BTreeSet<usize> =
+        pieces.iter().filter(|piece| piece.at.is_some()).map(|piece| piece.family).collect();
+    let stated: BTreeSet<usize> =
+        pieces.iter().filter(|piece| is_state(piece)).map(|piece| piece.family).collect();
+    for piece in pieces.iter_mut().filter(|piece| piece.at.is_none() && !is_state(piece)) {
+        if !told.contains(&piece.family) && !stated.contains(&piece.family) {
+            piece.score *= 0.75;
+        }
+    }
+}
+
+fn is_state(piece: &Piece) -> bool {
+    piece.at.is_none() && piece.evidence.text.starts_with("State ")
+}
+
+/// A program that crashed as the last thing before the limit did not need more time: the other
+/// ranks waited for it until the limit.
+fn weigh_limit_after_crash(rules: &Rules, pieces: &mut [Piece]) {
+    let crashed = pieces.iter().any(|piece| {
+        piece.role == Role::Root
+            && !piece.official
+            && !rules.families()[piece.family].fallback
+            && piece.score >= 0.75
+            && piece.work_after <= 3
+    });
+    if !crashed {
+        return;
+    }
+    let is_limit = |piece: &&mut Piece| {
+        piece.official && rules.families()[piece.family].checks.contains(&Check::TimeUsedUp)
+    };
+    for piece in pieces.iter_mut().filter(is_limit) {
+        piece.score *= 0.7;
+    }
+}
+
+struct Ranked {
+    score: f64,
+    fallback: bool,
+    at: Option<(usize, u64)>,
+    cause: Cause,
+}
+
+/// One cause for each family with evidence, most likely first.
+fn rank(rules: &Rules, job: Option<&Job>, pieces: &[Piece]) -> Vec<Ranked> {
+    let mut ranked: Vec<Ranked> = (0..rules.families().len())
+        .filter_map(|family| {
+            let own: Vec<&Piece> = pieces.iter().filter(|piece| piece.family == family).collect();
+            cause(rules, family, job, &own)
+        })
+        .collect();
+    yield_to_neighbours(rules, &mut ranked);
+    ranked.retain(|cause| cause.score >= GUESS);
+    // A family of last resort stands behind every other that can be named.
+    let rank = |cause: &Ranked| (cause.score >= THRESHOLD && !cause.fallback, cause.score);
+    ranked.sort_by(|a, b| {
+        let (a_rank, b_rank) = (rank(a), rank(b));
+        b_rank.0.cmp(&a_rank.0).then(b_rank.1.total_cmp(&a_rank.1))
+    });
+    ranked.truncate(CAUSES);
+    for cause in &mut ranked {
+        cause.cause.confidence = confidence(cause.score);
+    }
+    ranked
+}
+
+/// Puts a family just behind a confusable neighbour that holds as well.
+fn yield_to_neighbours(rules: &Rules, ranked: &mut [Ranked]) {
+    let held: Vec<(String, f64)> = ranked
+        .iter()
+        .filter(|cause| cause.score >= THRESHOLD)
+        .map(|cause| (cause.cause.family.0.clone(), cause.score))
+        .collect();
+    for cause in ranked {
+        let Some(family) = rules.family(&cause.cause.family) else { continue };
+        for neighbour in &family.yields_to {
+            if let Some((_, score)) = held.iter().find(|(id, _)| *id == neighbour.0) {
+                cause.score = cause.score.min(score - 0.01);
+            }
+        }
+    }
+}
+
+/// Weighs the pieces of one family.
+fn cause(rules: &Rules, index: usize, job: Option<&Job>, own: &[&Piece]) -> Option<Ranked> {
+    let family = &rules.families()[index];
+    let mut told = one_per_line(own);
+    if told.is_empty() {
+        return None;
+    }
+    // Roots first, the strongest first, the earliest first.
+    told.sort_by(|a, b| {
+        let rank = |piece: &Piece| (piece.role == Role::Root, piece.score);
+        let ((a_root, a_score), (b_root, b_score)) = (rank(a), rank(b));
+        b_root.cmp(&a_root).then(b_score.total_cmp(&a_score)).then(a.at.cmp(&b.at))
+    });
+    let deciding = told[0];
+    let said: Vec<record::Said> = job
+        .map(|job| family.checks.iter().map(|&check| record::check(check, job)).collect())
+        .unwrap_or_default();
+
+    let mut others: Vec<(&str, f64)> = Vec::new();
+    for piece in &told[1..] {
+        if piece.signal != deciding.signal && others.iter().all(|(id, _)| *id != piece.signal) {
+            others.push((&piece.signal, piece.score));
+        }
+    }
+    let supports = said.iter().filter_map(|said| said.evidence.as_ref());
+    others.extend(supports.filter(|e| e.role == Role::Confirm).map(|_| ("check", 0.7)));
+    let mut score = if deciding.role == Role::Root {
+        let agreed = others.iter().take(3);
+        agreed.fold(deciding.score, |sum, (_, other)| sum + (1.0 - sum) * 0.25 * other)
+    } else {
+        // Nothing names the family: pieces that only support add up to a guess.
+        let all = others.iter().map(|(_, other)| *other).chain([deciding.score]);
+        1.0 - all.fold(1.0, |rest, other| rest * (1.0 - 0.3 * other))
+    };
+    for said in &said {
+        score *= said.factor;
+    }
+
+    let mut evidence: Vec<Evidence> = Vec::new();
+    for (rank, piece) in told.iter().take(PIECES).enumerate() {
+        evidence.push(signed(rules, piece));
+        if rank == 0 {
+            evidence.extend(piece.frame.clone());
+        }
+    }
+    evidence.extend(said.into_iter().filter_map(|said| said.evidence));
+    Some(Ranked {
+        score,
+        fallback: family.fallback,
+        at: deciding.at,
+        cause: Cause {
+            family: family.id.clone(),
+            signal: deciding.signal.clone(),
+            title: family.title.clone(),
+            domain: family.domain,
+            confidence: confidence(score),
+            evidence,
+            captures: deciding.captures.clone(),
+        },
+    })
+}
+
+/// The pieces that count for a family: of several on one line the best, of one signal in one
+/// stream the best and then the earliest.
+fn one_per_line<'a>(own: &[&'a Piece]) -> Vec<&'a Piece> {
+    let mut best: Vec<&Piece> =
+        own.iter().copied().filter(|p| matches!(p.role, Role::Root | Role::Confirm)).collect();
+    best.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.at.cmp(&b.at)));
+    let mut kept: Vec<&Piece> = Vec::new();
+    for piece in best {
+        let stream = piece.at.map(|(stream, _)| stream);
+        let again = kept.iter().any(|other| match (piece.at, other.at) {
+            (Some(a), Some(b)) => a == b || (piece.signal == other.signal && Some(b.0) == stream),
+            _ => false,
+        });
+        if !again {
+            kept.push(piece);
+        }
+    }
+    kept
+}
+
+/// What followed, in order of appearance: each kind once. After `root` in its own stream, and
+/// everything of the kind in the other streams, whose order to it is not known.
+fn consequences(rules: &Rules, pieces: &[Piece], root: Option<(usize, u64)>) -> Vec<Evidence> {
+    let mut seen = BTreeSet::new();
+    let later = |piece: &&Piece| match (piece.at, root) {
+        (Some(at), Some(root)) => at.0 != root.0 || at.1 > root.1,
+        _ => true,
+    };
+    let cascades = pieces.iter().filter(|piece| piece.role == Role::Cascade).filter(later);
+    cascades
+        .filter(|piece| seen.insert(piece.signal.clone()))
+        .take(CONSEQUENCES)
+        .map(|piece| signed(rules, piece))
+        .collect()
+}
+
+/// The evidence with its signal written as `family/signal`.
+fn signed(rules: &Rules, piece: &Piece) -> Evidence {
+    let family = &rules.families()[piece.family].id;
+    Evidence { signal: format!("{family}/{}", piece.signal), ..piece.evidence.clone() }
+}

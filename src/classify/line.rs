@@ -1,0 +1,202 @@
+//! What a line is worth by its manner of speaking, whatever it speaks of.
+//!
+//! Advice and conditional wording anchor nothing; a warning, an informational line or a program
+//! that says it carries on is no cause; the shell's trace repeats commands, not results; what the
+//! scheduler and the kernel say is final.
+
+/// The manner of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// The scheduler or the kernel states a fact.
+    Official,
+    /// A program states a fact.
+    Statement,
+    /// It is not meant as an error, or the program says that it goes on.
+    Harmless,
+    /// Advice, a condition, or the shell's trace of a command: no evidence at all.
+    NoEvidence,
+}
+
+/// Judges a line; `at` is where the words that matter begin.
+pub(super) fn manner(text: &str, at: usize) -> Manner {
+    let line = message(text).trim_start();
+    if line.starts_with("slurmstepd") || line.starts_with("srun: ") || is_kernel(line) {
+        return Manner::Official;
+    }
+    if is_trace(line) || is_advice(text, at) {
+        return Manner::NoEvidence;
+    }
+    if is_low_level(text.get(..at).unwrap_or(text)) || goes_on(text) {
+        return Manner::Harmless;
+    }
+    Manner::Statement
+}
+
+/// The message behind what loggers and launchers put before it: time stamps, tags in brackets,
+/// ranks, levels. An indented line is quoted text and stays what it is.
+pub(super) fn message(text: &str) -> &str {
+    const LEVELS: [&str; 5] = ["ERROR", "CRITICAL", "FATAL", "E", "stderr"];
+    let mut rest = text;
+    for _ in 0..8 {
+        let tagged = rest.strip_prefix('[').and_then(|inner| inner.split_once(']'));
+        let behind = match tagged {
+            Some((tag, behind)) if tag.len() <= 48 => behind,
+            _ => {
+                let end = rest.find(|c: char| c.is_whitespace()).unwrap_or(rest.len());
+                let word = rest[..end].trim_end_matches([':', ',', '|']);
+                let stamp = word.bytes().any(|b| b.is_ascii_digit())
+                    && word.bytes().all(|b| b.is_ascii_digit() || b"-:.,/+TZ".contains(&b));
+                if !stamp && !LEVELS.contains(&word) {
+                    break;
+                }
+                &rest[end..]
+            }
+        };
+        rest = behind.trim_start_matches([' ', '\t', ':', '|', '-']);
+    }
+    rest
+}
+
+fn is_kernel(line: &str) -> bool {
+    const STARTS: [&str; 3] = ["Memory cgroup out of memory", "Out of memory: Kill", "kernel: "];
+    STARTS.iter().any(|start| line.starts_with(start)) || line.contains(" kernel: ")
+}
+
+/// `set -x` prints `+ command`, one plus for each level.
+fn is_trace(line: &str) -> bool {
+    line.trim_start_matches('+').len() < line.len() && line.trim_start_matches('+').starts_with(' ')
+}
+
+/// Whether the sentence that holds the words is conditional or advises.
+fn is_advice(text: &str, at: usize) -> bool {
+    const WORDS: [&str; 12] = [
+        "if you",
+        "may be",
+        "might be",
+        "could be",
+        "can be caused",
+        "consider ",
+        "please ",
+        "make sure",
+        "perhaps ",
+        "possibly ",
+        "in case of",
+        "to avoid ",
+    ];
+    let before = text.get(..at).unwrap_or(text);
+    let sentence = before.rfind(". ").map_or(before, |end| &before[end..]).to_lowercase();
+    WORDS.iter().any(|word| sentence.contains(word))
+        || sentence.split_whitespace().next() == Some("try")
+        || text.contains("CUDA_LAUNCH_BLOCKING")
+}
+
+/// Whether the words before the message mark a level below error, as loggers and glog do.
+fn is_low_level(before: &str) -> bool {
+    let words = before.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let mut first = true;
+    for word in words.take(16) {
+        let glog = word.len() == 5
+            && word.starts_with(['W', 'I'])
+            && word[1..].bytes().all(|b| b.is_ascii_digit());
+        if glog || (first && word == "W") || word.ends_with("Warning") {
+            return true;
+        }
+        if matches!(word, "WARN" | "WARNING" | "warning" | "warn" | "INFO" | "DEBUG" | "NOTICE") {
+            return true;
+        }
+        // A time stamp may stand before the one-letter level.
+        first &= word.bytes().all(|b| b.is_ascii_digit() || b == b'T' || b == b'Z');
+    }
+    false
+}
+
+/// Whether the line itself says that the program carries on.
+fn goes_on(text: &str) -> bool {
+    const WORDS: [&str; 10] = [
+        "retrying",
+        "retry in ",
+        "will retry",
+        "falling back",
+        "ignoring",
+        "ignored",
+        "skipping",
+        "using default",
+        "recovered",
+        "attempt ",
+    ];
+    let lower = text.to_lowercase();
+    WORDS.iter().any(|word| lower.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str, words: &str) -> Manner {
+        manner(text, text.find(words).expect("the words are in the line"))
+    }
+
+    #[test]
+    fn a_message_is_found_behind_what_loggers_put_before_it() {
+        for text in [
+            "KeyError: 'x'",
+            "2024-05-01 02:29:42 KeyError: 'x'",
+            "2024-05-01T02:29:42.123Z ERROR KeyError: 'x'",
+            "[2024-05-01 02:29:42] [ERROR] [node 3]: KeyError: 'x'",
+            "3: [rank 3] KeyError: 'x'",
+            "2023-05-09 22:07:38 | ERROR | KeyError: 'x'",
+            "E   KeyError: 'x'",
+        ] {
+            assert_eq!(message(text), "KeyError: 'x'", "{text}");
+        }
+        assert_eq!(message("    raise KeyError"), "    raise KeyError");
+        assert_eq!(message("Error using fit (line 117)"), "Error using fit (line 117)");
+    }
+
+    #[test]
+    fn what_advises_or_repeats_is_no_evidence() {
+        let oom = "CUDA out of memory";
+        for text in [
+            "This may be caused by CUDA out of memory",
+            "Hint: if you see CUDA out of memory, lower the batch size",
+            "+ echo 'CUDA out of memory'",
+            "++ grep -c 'CUDA out of memory' log",
+        ] {
+            assert_eq!(of(text, oom), Manner::NoEvidence, "{text}");
+        }
+    }
+
+    #[test]
+    fn advice_in_another_sentence_does_not_weaken_a_statement() {
+        // The real message of PyTorch ends with advice.
+        let text = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. If reserved memory is large please try another setting";
+        assert_eq!(of(text, "CUDA out of memory"), Manner::Statement);
+    }
+
+    #[test]
+    fn low_levels_and_carrying_on_are_harmless() {
+        for (text, words) in [
+            ("2023-05-09 22:07:38 | WARNING | OOM when allocating tensor", "OOM"),
+            ("W tensorflow/core/framework/op_kernel.cc:1839] RESOURCE_EXHAUSTED: OOM", "OOM"),
+            ("2025-01-20 02:23:44.901222: W tensorflow/x.cc:38] OOM when", "OOM"),
+            ("W0828 19:47:36.067708 410273 torch/distributed/run.py:793] OOM", "OOM"),
+            ("cn387:3409744 [0] NCCL INFO NET/Plugin: libnccl-net.so: No such file", "No such"),
+            ("/site-packages/x.py:13: UserWarning: Failed: No such file", "No such"),
+            ("CUDA out of memory, retrying with batch 8", "CUDA"),
+        ] {
+            assert_eq!(of(text, words), Manner::Harmless, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_scheduler_and_the_kernel_are_official() {
+        for text in [
+            "slurmstepd-c04: error: Detected 1 oom-kill event(s) in StepId=67.batch.",
+            "srun: error: c04: task 1: Segmentation fault",
+            "Memory cgroup out of memory: Killed process 1 (python3)",
+        ] {
+            assert_eq!(manner(text, 0), Manner::Official, "{text}");
+        }
+        assert_eq!(manner("Segmentation fault", 0), Manner::Statement);
+    }
+}

@@ -1,0 +1,244 @@
+//! What the scheduler's record says: record signals, and the checks that support or contradict a
+//! family. Accounting is evidence with its own reliability, never the only veto.
+
+use std::collections::BTreeMap;
+
+use super::Piece;
+use super::rules::Rules;
+use crate::knowledge::{Check, RecordPattern, SignalSource};
+use crate::model::{BaseState, Evidence, Exit, Job, Place, Role, Span, Step};
+
+/// The pieces that the record signals of all families find.
+pub(super) fn pieces(rules: &Rules, job: &Job) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    for (index, family) in rules.families().iter().enumerate() {
+        for signal in family.signals.iter().filter(|s| s.from == SignalSource::Record) {
+            let Some(found) = signal.when.as_ref().and_then(|when| matches(when, job)) else {
+                continue;
+            };
+            // A folded code has two readings: it agrees with what something else says, no more.
+            let role =
+                if found.folded && signal.role == Role::Root { Role::Confirm } else { signal.role };
+            pieces.push(Piece {
+                family: index,
+                signal: signal.id.clone(),
+                role,
+                score: signal.weight,
+                at: None,
+                official: true,
+                work_after: 0,
+                evidence: fact(&signal.id, role, found.field, found.step, found.text),
+                frame: None,
+                captures: BTreeMap::new(),
+            });
+        }
+    }
+    pieces
+}
+
+struct Found {
+    field: &'static str,
+    step: Option<String>,
+    text: String,
+    folded: bool,
+}
+
+/// Whether every field of the pattern holds; told is the most telling of them.
+fn matches(when: &RecordPattern, job: &Job) -> Option<Found> {
+    let mut found: Option<Found> = None;
+    let mut note = |field, step, text, folded| {
+        found.get_or_insert(Found { field, step, text, folded });
+    };
+    if let Some(state) = &when.state {
+        (job.state.word() == state).then_some(())?;
+        note("State", None, job.state.text.clone(), false);
+    }
+    if let Some(state) = &when.step_state {
+        let step = own_steps(job).find(|step| step.state.word() == state)?;
+        note("State", Some(step.id.0.clone()), step.state.text.clone(), false);
+    }
+    for (field, pattern, exit) in [
+        ("ExitCode", &when.exit, &job.exit),
+        ("DerivedExitCode", &when.derived_exit, &job.derived_exit),
+    ] {
+        if let Some(pattern) = pattern {
+            let exit = exit.get()?;
+            let folded = exit_matches(pattern, exit)?;
+            note(field, None, exit_text(exit), folded);
+        }
+    }
+    if let Some(prefix) = &when.reason {
+        let reason = job.reason.as_ref().filter(|reason| reason.starts_with(prefix.as_str()))?;
+        note("Reason", None, reason.clone(), false);
+    }
+    if let Some(started) = when.started {
+        (job.has_started() == started).then_some(())?;
+        note("Start", None, if started { "started" } else { "never started" }.to_owned(), false);
+    }
+    found
+}
+
+/// Whether an exit fits `code:signal`, and whether only by the other reading of a folded code.
+fn exit_matches(pattern: &str, exit: Exit) -> Option<bool> {
+    let (code, signal) = pattern.split_once(':')?;
+    let fits = |part: &str, value: u32| part == "*" || part.parse() == Ok(value);
+    fits(signal, exit.signal).then_some(())?;
+    if fits(code, exit.code) {
+        return Some(false);
+    }
+    exit.codes().into_iter().any(|value| fits(code, value)).then_some(true)
+}
+
+fn exit_text(exit: Exit) -> String {
+    format!("{exit} ({})", exit.in_words())
+}
+
+/// Steps that run the user's work.
+pub(super) fn own_steps(job: &Job) -> impl Iterator<Item = &Step> {
+    job.steps.iter().filter(|step| !step.id.is_extern())
+}
+
+/// Evidence from a field of the record.
+pub(super) fn fact(
+    signal: &str,
+    role: Role,
+    field: &'static str,
+    step: Option<String>,
+    value: impl AsRef<str>,
+) -> Evidence {
+    Evidence {
+        signal: signal.to_owned(),
+        role,
+        place: Place::Record { field, step },
+        text: format!("{field} {}", value.as_ref()),
+    }
+}
+
+/// What the record tells about a run that nothing explains: how it ended, and the first step that
+/// did not end well.
+pub(super) fn plain_facts(job: &Job) -> Vec<Evidence> {
+    let mut facts = Vec::new();
+    let mut tell = |field, step, value: String| {
+        facts.push(fact("record", Role::Confirm, field, step, value));
+    };
+    if job.state.base != BaseState::Completed {
+        tell("State", None, job.state.text.clone());
+    }
+    if let Some(exit) = job.exit.get().filter(|exit| !exit.is_clean()) {
+        tell("ExitCode", None, exit_text(exit));
+    }
+    if let Some(exit) = job.derived_exit.get().filter(|exit| !exit.is_clean()) {
+        tell("DerivedExitCode", None, exit_text(exit));
+    }
+    if let Some(step) = own_steps(job).find(|step| !step.id.is_batch() && step.state.is_failure()) {
+        let exit = step.exit.get().map(|exit| format!(", {}", exit_text(exit))).unwrap_or_default();
+        tell("State", Some(step.id.0.clone()), format!("{}{exit}", step.state.text));
+    }
+    facts
+}
+
+/// Whether a run that the scheduler calls completed failed in some step all the same.
+pub(super) fn failed_silently(job: &Job) -> bool {
+    job.derived_exit.get().is_some_and(|exit| !exit.is_clean())
+        || own_steps(job).any(|step| step.state.is_failure())
+}
+
+/// What a check says about a family for which there is evidence already.
+pub(super) struct Said {
+    /// What the family's score is multiplied by; 1 where nothing contradicts.
+    pub(super) factor: f64,
+    /// The numbers, as support ([`Role::Confirm`]) or contradiction ([`Role::Noise`]).
+    pub(super) evidence: Option<Evidence>,
+}
+
+impl Said {
+    const NOTHING: Self = Self { factor: 1.0, evidence: None };
+
+    fn for_it(field: &'static str, step: Option<String>, text: impl AsRef<str>) -> Self {
+        Self { factor: 1.0, evidence: Some(fact("check", Role::Confirm, field, step, text)) }
+    }
+
+    fn against(factor: f64, field: &'static str, text: impl AsRef<str>) -> Self {
+        Self { factor, evidence: Some(fact("check", Role::Noise, field, None, text)) }
+    }
+}
+
+/// Runs one check.
+pub(super) fn check(check: Check, job: &Job) -> Said {
+    match check {
+        Check::MemoryNearLimit => memory_near_limit(job),
+        Check::GpusAllocated => gpus_allocated(job),
+        Check::TimeUsedUp => time_used_up(job),
+        Check::CpuWasBusy => cpu_was_busy(job),
+    }
+}
+
+/// Peaks are sampled, so a low one contradicts only a run long enough to have been sampled often.
+fn memory_near_limit(job: &Job) -> Said {
+    let (Some((peak, step)), Some(limit)) = (job.peak_memory(), job.memory_per_node()) else {
+        return Said::NOTHING;
+    };
+    let text = format!("{peak} of {limit} allocated per node");
+    if peak.0 >= limit.0 / 100 * 85 {
+        Said::for_it("MaxRSS", Some(step.id.0.clone()), text)
+    } else if peak.0 < limit.0 / 4 && lasted(job, 300) {
+        Said::against(0.85, "MaxRSS", text)
+    } else {
+        Said::NOTHING
+    }
+}
+
+fn gpus_allocated(job: &Job) -> Said {
+    if job.allocated.is_empty() {
+        return Said::NOTHING;
+    }
+    match job.gpus() {
+        Some(count) if count > 0 => Said::NOTHING,
+        _ => Said::against(0.7, "AllocTRES", "names no GPU"),
+    }
+}
+
+fn time_used_up(job: &Job) -> Said {
+    let (Some(elapsed), Some(limit)) = (job.elapsed.get(), job.limit.get()) else {
+        return Said::NOTHING;
+    };
+    let text = format!("{elapsed} of {limit}");
+    if elapsed >= limit {
+        Said::for_it("Elapsed", None, text)
+    } else if elapsed.as_millis() < limit.as_millis() / 10 * 9 {
+        Said::against(0.7, "Elapsed", text)
+    } else {
+        Said::NOTHING
+    }
+}
+
+/// Under two per cent of one CPU over ten minutes and more: it waited, it did not work.
+fn cpu_was_busy(job: &Job) -> Said {
+    let (Some(used), Some(elapsed)) = (job.cpu_time.get(), job.elapsed.get()) else {
+        return Said::NOTHING;
+    };
+    if lasted(job, 600) && used.as_millis() < elapsed.as_millis() / 50 {
+        Said::against(0.5, "TotalCPU", format!("{used} in {elapsed}: it waited"))
+    } else {
+        Said::NOTHING
+    }
+}
+
+fn lasted(job: &Job, seconds: u64) -> bool {
+    job.elapsed.get().is_some_and(|elapsed| elapsed >= Span::seconds(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folded_exit_fits_by_its_other_reading_only() {
+        let folded = Exit { code: 11, signal: 0, folded: true };
+        assert_eq!(exit_matches("139:0", folded), Some(true));
+        assert_eq!(exit_matches("11:0", folded), Some(false));
+        assert_eq!(exit_matches("*:0", folded), Some(false));
+        assert_eq!(exit_matches("139:0", Exit { folded: false, ..folded }), None);
+        assert_eq!(exit_matches("0:11", Exit { code: 0, signal: 11, folded: true }), Some(false));
+    }
+}

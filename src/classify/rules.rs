@@ -1,0 +1,105 @@
+//! The families with what deciding needs beside them: one list of literals, and patterns that are
+//! compiled when their literal has been seen, never before.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use regex::Regex;
+
+use super::line::message;
+use crate::knowledge::{Family, Signal, SignalSource};
+use crate::model::FamilyId;
+
+/// The rules of one run of the program.
+#[derive(Debug)]
+pub struct Rules {
+    families: Vec<Family>,
+    /// Each literal once, with the signals (family, signal) that look for it.
+    literals: Vec<(String, Vec<(usize, usize)>)>,
+    /// Per family and signal.
+    patterns: Vec<Vec<Patterns>>,
+}
+
+/// The patterns of a signal, once its literal was seen; `None` inside for one that does not
+/// compile, which `kb check` tells.
+#[derive(Debug, Default)]
+struct Patterns {
+    regex: OnceLock<Option<Regex>>,
+    unless: OnceLock<Option<Regex>>,
+}
+
+/// A signal that a line bears.
+pub(super) struct Match<'a> {
+    pub(super) family: usize,
+    pub(super) signal: &'a Signal,
+    /// Where in the line the literal begins.
+    pub(super) at: usize,
+    pub(super) captures: BTreeMap<String, String>,
+}
+
+impl Rules {
+    /// Takes the families; compiles nothing.
+    pub fn new(families: Vec<Family>) -> Self {
+        let mut literals: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
+        for (family_index, family) in families.iter().enumerate() {
+            for (signal_index, signal) in family.signals.iter().enumerate() {
+                if let (SignalSource::Log, Some(literal)) = (signal.from, &signal.literal) {
+                    literals.entry(literal.clone()).or_default().push((family_index, signal_index));
+                }
+            }
+        }
+        let patterns = families
+            .iter()
+            .map(|family| family.signals.iter().map(|_| Patterns::default()).collect())
+            .collect();
+        Self { families, literals: literals.into_iter().collect(), patterns }
+    }
+
+    /// What the log scanner looks for; a hit names its literal by the index in this list.
+    pub fn literals(&self) -> Vec<String> {
+        self.literals.iter().map(|(literal, _)| literal.clone()).collect()
+    }
+
+    /// All families.
+    pub fn families(&self) -> &[Family] {
+        &self.families
+    }
+
+    /// A family by its id.
+    pub fn family(&self, id: &FamilyId) -> Option<&Family> {
+        self.families.iter().find(|family| family.id == *id)
+    }
+
+    /// The signals of a literal that a line bears.
+    pub(super) fn matches<'a>(
+        &'a self,
+        literal: usize,
+        text: &'a str,
+    ) -> impl Iterator<Item = Match<'a>> {
+        let entry = self.literals.get(literal);
+        let at = entry.and_then(|(literal, _)| text.find(literal.as_str()));
+        let signals = entry.map_or(&[][..], |(_, signals)| signals);
+        signals.iter().filter_map(move |&(family, index)| {
+            let at = at?;
+            let signal = &self.families[family].signals[index];
+            let patterns = &self.patterns[family][index];
+            if let Some(pattern) = &signal.unless {
+                let unless = patterns.unless.get_or_init(|| Regex::new(pattern).ok());
+                (!unless.as_ref()?.is_match(text)).then_some(())?;
+            }
+            let captures = match &signal.regex {
+                None => BTreeMap::new(),
+                Some(pattern) => {
+                    let regex = patterns.regex.get_or_init(|| Regex::new(pattern).ok());
+                    let regex = regex.as_ref()?;
+                    // Patterns that begin at the start of a line mean the start of its message.
+                    let found = regex.captures(text).or_else(|| regex.captures(message(text)))?;
+                    let named = regex.capture_names().flatten();
+                    let pairs = named.filter_map(|name| Some((name, found.name(name)?.as_str())));
+                    pairs.map(|(name, value)| (name.to_owned(), value.trim().to_owned())).collect()
+                }
+            };
+            Some(Match { family, signal, at, captures })
+        })
+    }
+}

@@ -1,0 +1,251 @@
+//! What one stream says: its hits as pieces of evidence, weighed by where they stand.
+//!
+//! An error after which work goes on was handled; the first unhandled one explains those after
+//! it; what the scheduler says late is final. Knows no other stream and no record.
+
+use super::line::{Manner, manner, message};
+use super::rules::{Match, Rules};
+use super::{LogFacts, Piece};
+use crate::logs::{Block, BlockKind, Frame, Hit, Line, Scan};
+use crate::model::{Evidence, Place, Role};
+
+/// What a stream says.
+pub(super) struct Voice {
+    /// Every piece, in order of appearance.
+    pub(super) pieces: Vec<Piece>,
+    /// Conclusions of tracebacks that no root or cascade signal explains.
+    pub(super) unexplained: Vec<Evidence>,
+}
+
+/// Reads the hits of the stream with this number.
+pub(super) fn listen(rules: &Rules, number: usize, log: &LogFacts<'_>) -> Voice {
+    let covered = Covered::of(log.scan);
+    let mut pieces = Vec::new();
+    for hit in &log.scan.hits {
+        let block = hit.block.and_then(|index| log.scan.blocks.get(index));
+        for found in rules.matches(hit.literal, &hit.line.text) {
+            let fallback = rules.families()[found.family].fallback;
+            pieces.extend(piece(number, log, &covered, hit, block, found, fallback));
+        }
+    }
+    pieces.sort_by_key(|piece| piece.at);
+    chain(log.scan, &mut pieces);
+
+    // Other programs write into the end of a traceback; so the last lines are looked at as well.
+    let terminals = log.scan.blocks.iter().filter_map(|block| block.terminal.as_ref());
+    let mut unexplained: Vec<&Line> = terminals
+        .chain(&log.scan.tail)
+        .filter(|line| names_exception(&line.text))
+        .filter(|line| {
+            let here = Some((number, line.offset));
+            !pieces.iter().any(|piece| piece.at == here && piece.role != Role::Confirm)
+        })
+        .collect();
+    unexplained.sort_by_key(|line| line.offset);
+    unexplained.dedup_by_key(|line| line.offset);
+    order(rules, &mut pieces, unexplained.first().map(|line| line.offset));
+    let unexplained = unexplained
+        .into_iter()
+        .map(|line| evidence(log, line, "traceback".to_owned(), Role::Confirm))
+        .collect();
+    Voice { pieces, unexplained }
+}
+
+/// Whether a line has the form `package.SomeError: message`: where ranks write into each other's
+/// lines, what stands at the end of a traceback may be anything.
+fn names_exception(text: &str) -> bool {
+    let text = message(text);
+    let path = text.split(": ").next().unwrap_or(text).trim_end_matches([':', ' ']);
+    (path.ends_with("Error") || path.ends_with("Exception"))
+        && path.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.')
+}
+
+/// The piece that a hit is for one of its signals, if it is any.
+fn piece(
+    number: usize,
+    log: &LogFacts<'_>,
+    covered: &Covered,
+    hit: &Hit,
+    block: Option<&Block>,
+    found: Match<'_>,
+    fallback: bool,
+) -> Option<Piece> {
+    let line = &hit.line;
+    let manner = manner(&line.text, found.at);
+    let official = manner == Manner::Official;
+    let traceback = block.filter(|block| block.kind == BlockKind::PythonTraceback);
+    let concludes = traceback
+        .and_then(|block| block.terminal.as_ref())
+        .is_some_and(|terminal| terminal.offset == line.offset);
+    // The indented lines of a traceback quote the source; a message is not among them.
+    if traceback.is_some() && !concludes && !official && line.text.starts_with(' ') {
+        return None;
+    }
+    let role = match (manner, found.signal.role) {
+        (Manner::NoEvidence, _) | (_, Role::Noise) => return None,
+        (Manner::Harmless, Role::Root) => Role::Confirm,
+        (_, role) => role,
+    };
+    let work_after = hit.lines_after.saturating_sub(covered.after(line));
+    let mut score = found.signal.weight;
+    if !official && role == Role::Root {
+        score *= handled(concludes, work_after);
+        if fallback && !raised_by_user(traceback.filter(|_| concludes)) {
+            score *= 0.85;
+        }
+    }
+    if manner == Manner::Harmless {
+        score *= 0.6;
+    }
+    let frame = traceback.filter(|_| concludes).and_then(|block| own_frame(log, block));
+    Some(Piece {
+        family: found.family,
+        signal: found.signal.id.clone(),
+        role,
+        score,
+        at: Some((number, line.offset)),
+        official,
+        work_after,
+        evidence: evidence(log, line, found.signal.id.clone(), role),
+        frame,
+        captures: found.captures,
+    })
+}
+
+/// How much an error is still worth when work goes on after it. A traceback is printed when
+/// nothing caught the exception, or by a logger that did: it loses less than a bare line.
+fn handled(concludes_traceback: bool, work_after: u32) -> f64 {
+    match (concludes_traceback, work_after) {
+        (_, 0..=3) => 1.0,
+        (true, 4..=200) => 0.95,
+        (true, _) => 0.8,
+        (false, 4..=10) => 0.9,
+        (false, 11..=60) => 0.75,
+        (false, _) => 0.6,
+    }
+}
+
+/// An exception that led to another one was handled, if the last of the chain explains the end
+/// by itself; else it is the best explanation that the chain has.
+fn chain(scan: &Scan, pieces: &mut [Piece]) {
+    let concluding = |block: &Block| block.terminal.as_ref().map(|line| line.offset);
+    let roots: Vec<u64> = pieces
+        .iter()
+        .filter(|piece| piece.role == Role::Root)
+        .filter_map(|piece| Some(piece.at?.1))
+        .collect();
+    for piece in pieces.iter_mut().filter(|piece| piece.role == Role::Root && !piece.official) {
+        let Some((_, offset)) = piece.at else { continue };
+        let own = scan.blocks.iter().position(|block| concluding(block) == Some(offset));
+        let Some(mut last) = own else { continue };
+        while let Some(next) = scan.blocks[last].leads_to.filter(|next| *next > last) {
+            if next >= scan.blocks.len() {
+                break;
+            }
+            last = next;
+        }
+        if Some(last) != own {
+            let explained = concluding(&scan.blocks[last]).is_some_and(|at| roots.contains(&at));
+            piece.score *= if explained { 0.55 } else { 0.85 };
+        }
+    }
+}
+
+/// What comes after another failure is likely its consequence, unless the scheduler says it.
+fn order(rules: &Rules, pieces: &mut [Piece], first_unexplained: Option<u64>) {
+    let roots: Vec<(usize, u64, f64)> = pieces
+        .iter()
+        .filter(|piece| piece.role == Role::Root)
+        .filter_map(|piece| Some((piece.family, piece.at?.1, piece.score)))
+        .collect();
+    for piece in pieces.iter_mut().filter(|piece| piece.role == Role::Root && !piece.official) {
+        let Some((_, offset)) = piece.at else { continue };
+        let fallback = rules.families()[piece.family].fallback;
+        if first_unexplained.is_some_and(|first| first < offset) {
+            piece.score *= if fallback { 0.55 } else { 0.8 };
+        }
+        let earlier = |&(family, at, score): &(usize, u64, f64)| {
+            family != piece.family
+                && at < offset
+                && score >= 0.6
+                && (fallback || !rules.families()[family].fallback)
+        };
+        if roots.iter().any(earlier) {
+            piece.score *= 0.8;
+        }
+    }
+}
+
+fn evidence(log: &LogFacts<'_>, line: &Line, signal: String, role: Role) -> Evidence {
+    Evidence { signal, role, place: place(log, line, line.length), text: line.text.clone() }
+}
+
+fn place(log: &LogFacts<'_>, line: &Line, length: u64) -> Place {
+    Place::Log {
+        path: log.path.to_owned(),
+        line: line.number,
+        offset: line.offset,
+        length,
+        rank: line.rank,
+    }
+}
+
+/// Whether a traceback was raised by a line of the user's own. An error raised inside a package, or
+/// printed without a traceback, may well have a cause outside the program.
+fn raised_by_user(traceback: Option<&Block>) -> bool {
+    traceback.and_then(|block| block.frames.last()).is_some_and(is_own)
+}
+
+/// The innermost frame that is the user's own; its place is the traceback that holds it.
+fn own_frame(log: &LogFacts<'_>, block: &Block) -> Option<Evidence> {
+    let frame = block.frames.iter().rev().find(|frame| is_own(frame))?;
+    let end = block.terminal.as_ref()?.offset;
+    Some(Evidence {
+        signal: "frame".to_owned(),
+        role: Role::Confirm,
+        place: place(log, &block.first, end.saturating_sub(block.first.offset)),
+        text: format!("File \"{}\", line {}, in {}", frame.file, frame.line, frame.function),
+    })
+}
+
+/// Whether a frame lies outside the interpreter and installed packages.
+fn is_own(frame: &Frame) -> bool {
+    const FOREIGN: [&str; 5] =
+        ["site-packages/", "dist-packages/", "/lib/python", "/lib64/python", "<frozen "];
+    !FOREIGN.iter().any(|part| frame.file.contains(part))
+}
+
+/// The lines of a stream that are part of failures themselves, so that they do not count as work.
+struct Covered {
+    /// Ranges of line numbers, sorted, not overlapping, ends included.
+    ranges: Vec<(u64, u64)>,
+}
+
+impl Covered {
+    fn of(scan: &Scan) -> Self {
+        let hits = scan.hits.iter().filter_map(|hit| hit.line.number).map(|line| (line, line));
+        let blocks = scan.blocks.iter().filter_map(|block| {
+            let first = block.first.number?;
+            let last = block.terminal.as_ref().and_then(|line| line.number).unwrap_or(first);
+            Some((first, last))
+        });
+        let mut all: Vec<(u64, u64)> = hits.chain(blocks).collect();
+        all.sort_unstable();
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        for (first, last) in all {
+            match ranges.last_mut() {
+                Some(open) if first <= open.1 => open.1 = open.1.max(last),
+                _ => ranges.push((first, last)),
+            }
+        }
+        Self { ranges }
+    }
+
+    /// How many covered lines stand after a line.
+    fn after(&self, line: &Line) -> u32 {
+        let Some(number) = line.number else { return 0 };
+        let later = self.ranges.iter().filter(|(_, last)| *last > number);
+        let count: u64 = later.map(|(first, last)| last - (*first).max(number + 1) + 1).sum();
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+}

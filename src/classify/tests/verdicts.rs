@@ -1,0 +1,266 @@
+use super::{RULES, scan};
+use crate::classify::{Facts, LogFacts, check, decide};
+use crate::knowledge;
+use crate::logs::{Scan, stem_of};
+use crate::model::{
+    Bytes, Exit, Job, JobId, Known, Outcome, Place, Source, Span, State, Step, StepId, Stream,
+    Tres, Verdict,
+};
+
+fn exit(code: u32, signal: u32) -> Known<Exit> {
+    Known::Value(Exit { code, signal, folded: true })
+}
+
+/// A run of a minute, as accounting of 22.05 records it.
+fn job(state: &str, code: u32, signal: u32) -> Job {
+    let mut job = Job::bare(JobId::whole(67), State::parse(state), Source::Accounting);
+    job.exit = exit(code, signal);
+    job.derived_exit = exit(0, 0);
+    job.started = Known::Value("2026-11-30T10:34:25Z".parse().expect("a time"));
+    job.elapsed = Known::Value(Span::seconds(60));
+    job.nodes = Known::Value(1);
+    job.allocated = Tres::parse("billing=1,cpu=1,mem=100M,node=1");
+    job
+}
+
+fn step(id: &str, state: &str, code: u32, signal: u32) -> Step {
+    Step {
+        id: StepId(id.to_owned()),
+        name: id.to_owned(),
+        state: State::parse(state),
+        exit: exit(code, signal),
+        elapsed: Known::Value(Span::seconds(60)),
+        cpu_time: Known::NotGathered,
+        tasks: Known::Value(1),
+        nodes: Known::Value(1),
+        node_list: None,
+        max_rss: Known::NotGathered,
+        max_rss_node: None,
+        submit_line: None,
+        stdout: None,
+        stderr: None,
+        allocated: Tres::default(),
+    }
+}
+
+fn judge(job: Option<&Job>, texts: &[&str]) -> Verdict {
+    let scans: Vec<Scan> = texts.iter().map(|text| scan(text)).collect();
+    let logs = scans.iter().map(|scan| LogFacts {
+        path: "job.out",
+        stream: Stream::Output,
+        step: None,
+        scan,
+    });
+    decide(&RULES, &Facts { job, logs: logs.collect(), logs_complete: true })
+}
+
+/// The named cause, or what kind of answer it is instead.
+fn named(verdict: &Verdict) -> String {
+    match (verdict.outcome, verdict.causes.first()) {
+        (Outcome::Cause, Some(cause)) => cause.family.0.clone(),
+        (outcome, _) => format!("{outcome:?}"),
+    }
+}
+
+#[test]
+fn the_scan_looks_at_the_lines_of_every_signal() {
+    assert_eq!(knowledge::check(RULES.families(), &|literal| stem_of(literal).is_some()), []);
+}
+
+#[test]
+fn every_example_makes_its_family_win_and_no_counter_does() {
+    assert_eq!(check(&RULES, &scan), []);
+}
+
+// The logs and records of the tests below are those of a real Slurm 22.05 unless they say else.
+
+#[test]
+fn a_killed_program_is_out_of_memory_whatever_the_job_is_called() {
+    let log = "slurm_script: line 7:  5651 Killed                  python3 -c \"\nslurmstepd-c04: error: Detected 1 oom-kill event(s) in StepId=67.batch. Some of your processes may have been killed by the cgroup out-of-memory handler.\n";
+    let verdict = judge(Some(&job("OUT_OF_MEMORY", 0, 125)), &[log]);
+    assert_eq!(named(&verdict), "host_oom");
+
+    // The step was killed, the script went on and ended with 1: the job is called FAILED.
+    let mut failed = job("FAILED", 1, 0);
+    failed.derived_exit = exit(0, 125);
+    failed.steps = vec![step("batch", "FAILED", 1, 0), step("0", "OUT_OF_MEMORY", 0, 125)];
+    let verdict = judge(Some(&failed), &["srun: error: c03: task 0: Out Of Memory\n"]);
+    assert_eq!(named(&verdict), "host_oom");
+    // Without any log the record is enough.
+    assert_eq!(named(&judge(Some(&failed), &[])), "host_oom");
+}
+
+#[test]
+fn a_job_that_ended_well_is_healthy_whatever_its_log_says() {
+    // Slurm prints this for page cache (galaxyproject/galaxy#2309).
+    let log = "slurmstepd: error: Exceeded step memory limit at some point. Step may have been partially swapped out to disk.\nCUDA out of memory\nTraceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nKeyError: 'x'\n";
+    let verdict = judge(Some(&job("COMPLETED", 0, 0)), &[log]);
+    assert_eq!((verdict.outcome, verdict.causes.len()), (Outcome::Healthy, 0));
+}
+
+#[test]
+fn a_failed_step_in_a_completed_job_is_not_healthy() {
+    let mut job = job("COMPLETED", 0, 0);
+    job.derived_exit = exit(7, 0);
+    job.steps = vec![step("batch", "COMPLETED", 0, 0), step("1", "FAILED", 7, 0)];
+    let verdict = judge(Some(&job), &["srun: error: c03: task 0: Exited with exit code 7\n"]);
+    assert_eq!(named(&verdict), "Unknown");
+    let told: Vec<&str> = verdict.consequences.iter().map(|e| e.text.as_str()).collect();
+    assert!(told.iter().any(|text| text.starts_with("DerivedExitCode 7:0")), "{told:?}");
+    assert!(told.contains(&"srun: error: c03: task 0: Exited with exit code 7"), "{told:?}");
+}
+
+#[test]
+fn what_waits_or_runs_has_nothing_to_diagnose() {
+    assert_eq!(named(&judge(Some(&job("PENDING", 0, 0)), &[])), "Pending");
+    assert_eq!(named(&judge(Some(&job("RUNNING", 0, 0)), &["CUDA out of memory\n"])), "Running");
+}
+
+#[test]
+fn a_refused_submission_is_no_failed_run() {
+    let mut refused = job("FAILED", 1, 0);
+    refused.started = Known::NotGathered;
+    refused.elapsed = Known::Value(Span::default());
+    let verdict = judge(Some(&refused), &[]);
+    assert_eq!((verdict.outcome, verdict.causes.len()), (Outcome::Unknown, 0));
+}
+
+#[test]
+fn a_folded_exit_code_agrees_but_does_not_name() {
+    let log = "slurm_script: line 2:  5388 Segmentation fault      python3 -c \"import ctypes; ctypes.string_at(0)\"\n";
+    assert_eq!(named(&judge(Some(&job("FAILED", 11, 0)), &[log])), "segfault");
+    let silent = judge(Some(&job("FAILED", 11, 0)), &["something went wrong\n"]);
+    assert_eq!(named(&silent), "Unknown");
+    // A signal to the script itself is certain (`0:11`), and leaves no line in the log.
+    assert_eq!(named(&judge(Some(&job("FAILED", 0, 11)), &[""])), "segfault");
+}
+
+#[test]
+fn a_time_limit_is_the_cause_unless_a_crash_came_before_it() {
+    let limit = "slurmstepd-c01: error: *** JOB 1 ON c01 CANCELLED AT 2026-11-30T10:35:42 DUE TO TIME LIMIT ***\n";
+    let timeout = job("TIMEOUT", 0, 0);
+    assert_eq!(named(&judge(Some(&timeout), &[&format!("step 16\n{limit}")])), "time_limit");
+    // One rank ran out of GPU memory; the others waited for it until the limit.
+    let crash = "Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 22.30 GiB\n";
+    let mut gpu = timeout.clone();
+    gpu.allocated = Tres::parse("cpu=1,mem=100M,gres/gpu=4,node=1");
+    assert_eq!(named(&judge(Some(&gpu), &[&format!("{crash}{limit}")])), "cuda_oom");
+}
+
+#[test]
+fn a_job_that_idled_until_its_limit_hung() {
+    let mut hung = job("TIMEOUT", 0, 0);
+    hung.elapsed = Known::Value(Span::seconds(12 * 3600));
+    hung.limit = hung.elapsed.clone();
+    hung.cpu_time = Known::Value(Span::seconds(40));
+    let verdict = judge(Some(&hung), &[]);
+    assert_eq!(named(&verdict), "Unknown");
+    assert_eq!(verdict.causes[0].family.0, "time_limit", "it stays a guess");
+}
+
+#[test]
+fn only_the_exception_that_ended_the_program_counts() {
+    let handled = "Traceback (most recent call last):\n  File \"a.py\", line 2, in <module>\n    import cupy\nModuleNotFoundError: No module named 'cupy'\n\nDuring handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n  File \"/home/u/a.py\", line 4, in main\n    return table[key]\n  File \"/usr/lib/python3.11/collections/__init__.py\", line 1, in get\nKeyError: 'DATA_ROOT'\n";
+    let verdict = judge(Some(&job("FAILED", 1, 0)), &[handled]);
+    assert_eq!(named(&verdict), "application_error", "the missing module was handled");
+    let wrapped = handled.replace("KeyError: 'DATA_ROOT'", "app.LoadError: no backend");
+    assert_eq!(named(&judge(Some(&job("FAILED", 1, 0)), &[&wrapped])), "python_import");
+
+    let plain = "Traceback (most recent call last):\n  File \"/home/u/a.py\", line 4, in main\n  File \"/usr/lib/python3.11/site-packages/x.py\", line 1, in get\nKeyError: 'DATA_ROOT'\n";
+    let verdict = judge(Some(&job("FAILED", 1, 0)), &[plain]);
+    assert_eq!(named(&verdict), "application_error");
+    let cause = &verdict.causes[0];
+    assert_eq!(cause.captures["exception"], "KeyError");
+    assert_eq!(cause.evidence[0].text, "KeyError: 'DATA_ROOT'");
+    assert_eq!(cause.evidence[1].text, "File \"/home/u/a.py\", line 4, in main");
+    let Place::Log { line, offset, .. } = &cause.evidence[0].place else { panic!("in the log") };
+    assert_eq!(*line, Some(4));
+    assert_eq!(usize::try_from(*offset).ok(), plain.find("KeyError"));
+}
+
+#[test]
+fn an_exception_after_another_is_no_cause() {
+    // The first is one that no family knows; the second followed from it.
+    let log = "Traceback (most recent call last):\n  File \"a.py\", line 2, in <module>\nrequests.exceptions.HTTPError: 429 Client Error: Too Many Requests\nTraceback (most recent call last):\n  File \"a.py\", line 9, in <module>\nKeyError: 'files'\n";
+    let verdict = judge(Some(&job("FAILED", 1, 0)), &[log]);
+    assert_eq!(named(&verdict), "Unknown");
+    assert!(verdict.consequences.iter().any(|e| e.text.starts_with("requests.exceptions")));
+}
+
+#[test]
+fn a_benign_probe_hours_before_the_end_is_no_cause() {
+    let mut log = "cat: /proc/driver/nvidia/version: No such file or directory\n".to_owned();
+    for step in 0..300 {
+        log.push_str(&format!("step {step} loss 1.0\n"));
+    }
+    assert_eq!(named(&judge(Some(&job("FAILED", 1, 0)), &[&log])), "Unknown");
+    let last = "step 1\ncat: /data/inputs/config.yaml: No such file or directory\n";
+    let verdict = judge(Some(&job("FAILED", 1, 0)), &[last]);
+    assert_eq!(named(&verdict), "file_not_found");
+    assert_eq!(verdict.causes[0].captures["path"], "/data/inputs/config.yaml");
+}
+
+#[test]
+fn contradictions_lower_and_agreement_raises() {
+    let log = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 79.15 GiB total capacity)\n";
+    let mut with_gpu = job("FAILED", 1, 0);
+    with_gpu.allocated = Tres::parse("cpu=1,gres/gpu:a100=1,mem=100M,node=1");
+    let score = |job: &Job, log| judge(Some(job), &[log]).causes[0].confidence.score;
+    assert!(score(&with_gpu, log) > score(&job("FAILED", 1, 0), log));
+
+    let oom = "slurmstepd: error: Detected 1 oom_kill event in StepId=67.0. Some of the step tasks have been OOM Killed.\n";
+    let used = |mib: u64| {
+        let mut job = job("FAILED", 1, 0);
+        job.elapsed = Known::Value(Span::seconds(3600));
+        let mut batch = step("batch", "FAILED", 1, 0);
+        batch.max_rss = Known::Value(Bytes(mib * Bytes::MIB));
+        job.steps = vec![batch];
+        score(&job, oom)
+    };
+    let (near, far) = (used(99), used(3));
+    assert!(near > far, "{near} {far}");
+}
+
+#[test]
+fn consequences_follow_the_root_in_order() {
+    let log = "Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\nModuleNotFoundError: No module named 'torch'\nsrun: error: bd129: task 3: Exited with exit code 1\nsrun: Terminating StepId=48342178.0\nsrun: error: bd056: tasks 8-15: Killed\n";
+    let verdict = judge(Some(&job("FAILED", 1, 0)), &[log]);
+    assert_eq!(named(&verdict), "python_import");
+    let kinds: Vec<&str> = verdict
+        .consequences
+        .iter()
+        .map(|evidence| evidence.signal.rsplit('/').next().unwrap_or_default())
+        .collect();
+    assert_eq!(kinds, ["srun-exited", "srun-terminating", "srun-killed"]);
+}
+
+#[test]
+fn what_the_scheduler_said_of_a_child_job_is_not_about_this_one() {
+    let line = |id: u64| {
+        format!(
+            "slurmstepd: error: *** JOB {id} ON c1 CANCELLED AT 2026-11-30T10:35:42 DUE TO TIME LIMIT ***\n"
+        )
+    };
+    let mut wrapper = job("FAILED", 1, 0);
+    assert_eq!(named(&judge(Some(&wrapper), &[&line(67)])), "time_limit");
+    assert_eq!(named(&judge(Some(&wrapper), &[&line(99)])), "Unknown");
+    // A task of an array has a number of its own besides.
+    wrapper.id = "60_7".parse().expect("an id");
+    wrapper.raw_id = Known::Value(67);
+    assert_eq!(named(&judge(Some(&wrapper), &[&line(67)])), "time_limit");
+}
+
+#[test]
+fn logs_alone_are_enough() {
+    let log = "srun: error: Node failure on c307\n";
+    assert_eq!(named(&judge(None, &[log])), "node_fail");
+    assert_eq!(named(&judge(None, &["all is well\n"])), "Unknown");
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_log_makes_it_panic(text in "(Traceback \\(most recent call last\\):\n|  File \"a\", line 1, in b\n|KeyError: 'é'\n|slurmstepd: |oom_kill event|CUDA out of memory|[ -~é\u{1b}\r\n]{0,12}){0,40}") {
+        let _ = judge(None, &[&text]);
+        let _ = judge(Some(&job("FAILED", 1, 0)), &[&text, &text]);
+    }
+}
