@@ -248,7 +248,7 @@ impl<'h> Jobs<'h> {
     fn controlled(&self, id: &JobId, patience: Duration) -> Result<(Vec<Job>, usize), SchedError> {
         let cmd = on_cluster(self.ask("scontrol", &["--oneliner"]), id).deadline(patience);
         let output = self.query(&cmd.arg("show").arg("job").arg(queried(id)))?;
-        Ok(scontrol::jobs(&output.stdout, self.is_folded()))
+        Ok(scontrol::jobs(&output.stdout))
     }
 
     /// The jobs where accounting gave none: it is off or silent, or has not heard of them yet.
@@ -284,8 +284,11 @@ impl<'h> Jobs<'h> {
         Ok(jobs)
     }
 
+    /// Whether the controller may know what accounting does not: the present, where the logs are,
+    /// which of two exit codes it was.
     fn controller_adds(&self, job: &Job) -> bool {
-        !job.state.is_ended() || (!self.records_logs() && self.may_remember(job))
+        let lacks = !self.records_logs() || job.exit.get().is_some_and(quirks::is_ambiguous);
+        !job.state.is_ended() || (lacks && self.may_remember(job))
     }
 
     fn records_logs(&self) -> bool {
@@ -435,7 +438,8 @@ impl<'h> Jobs<'h> {
         }
         let bytes = content.read_all(SCRIPT_LIMIT).map_err(|error| format!("{shown}: {error}"))?;
         let changed = match (content.modified(), job.submitted.get()) {
-            (Some(modified), Some(submitted)) => modified > submitted,
+            // Submission is known to the second only.
+            (Some(modified), Some(submitted)) => modified.as_second() > submitted.as_second(),
             _ => false,
         };
         let note = if changed { ", which was changed after the job was submitted" } else { "" };

@@ -38,8 +38,7 @@ pub static QUIRKS: &[Quirk] = &[
             code: "folded-exit-code",
             text: "this Slurm prints exit codes of 128 and more minus 128, so an exit code has two \
                    readings",
-            // Nobody wonders whether exit 1 was exit 129.
-            concerns: |job| exits(job).any(|exit| exit.code > 1 && exit.codes().len() > 1),
+            concerns: |job| exits(job).any(is_ambiguous),
         }),
     },
     Quirk {
@@ -72,6 +71,11 @@ pub static QUIRKS: &[Quirk] = &[
         }),
     },
 ];
+
+/// Whether an exit code has two readings that both occur; nobody wonders whether 1 was 129.
+pub(super) fn is_ambiguous(exit: Exit) -> bool {
+    exit.code > 1 && exit.codes().len() > 1
+}
 
 /// Whether a CPU time of zero may be one that was lost.
 pub(super) fn loses_cpu_time(release: Release) -> bool {

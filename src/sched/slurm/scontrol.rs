@@ -112,14 +112,14 @@ fn key_at(text: &str) -> Option<&str> {
 }
 
 /// The jobs of `scontrol show job`, and how many records could not be read.
-pub(super) fn jobs(output: &[u8], folded: bool) -> (Vec<Job>, usize) {
+pub(super) fn jobs(output: &[u8]) -> (Vec<Job>, usize) {
     let records = records(output, "JobId");
-    let jobs: Vec<Job> = records.iter().filter_map(|record| job(record, folded)).collect();
+    let jobs: Vec<Job> = records.iter().filter_map(job).collect();
     let unreadable = records.len() - jobs.len();
     (jobs, unreadable)
 }
 
-fn job(record: &Record, folded: bool) -> Option<Job> {
+fn job(record: &Record) -> Option<Job> {
     let number: u64 = record.get("JobId").parse().ok()?;
     let id = id(record, number);
     let raw_id = match id.part {
@@ -150,7 +150,8 @@ fn job(record: &Record, folded: bool) -> Option<Job> {
         account: values::text(record.get("Account")),
         partition: values::text(record.get("Partition")),
         qos: values::text(record.get("QOS")),
-        exit: if over { values::exit(record.get("ExitCode"), folded) } else { Known::NotGathered },
+        // Other than sacct, the controller printed exit codes as they are in every release.
+        exit: if over { values::exit(record.get("ExitCode"), false) } else { Known::NotGathered },
         reason: reason(record.get("Reason")),
         submitted: values::time(record.get("SubmitTime")),
         eligible: values::time(record.get("EligibleTime")),
@@ -236,7 +237,9 @@ pub(super) fn merge(job: &mut Job, live: &Job) {
     if job.work_dir.is_none() {
         job.work_dir.clone_from(&live.work_dir);
     }
-    if !job.state.is_ended() {
+    if job.state.is_ended() {
+        unfold(job, live);
+    } else {
         // Accounting keeps an old reason, and hears of the end some seconds later.
         job.reason.clone_from(&live.reason);
         job.state = live.state.clone();
@@ -246,6 +249,20 @@ pub(super) fn merge(job: &mut Job, live: &Job) {
             job.started = live.started.clone();
             job.elapsed = live.elapsed.clone();
         }
+    }
+}
+
+/// Takes the exit code as the controller has it, where accounting's is that code minus 128.
+fn unfold(job: &mut Job, live: &Job) {
+    let (Some(printed), Some(exact)) = (job.exit.get(), live.exit.get()) else { return };
+    let same = printed.signal == exact.signal
+        && (exact.code == printed.code || exact.code == printed.code + 128);
+    if printed.folded && same {
+        let batch = job.steps.iter_mut().filter(|step| step.id.is_batch());
+        for step in batch.filter(|step| step.exit == job.exit) {
+            step.exit = live.exit.clone();
+        }
+        job.exit = live.exit.clone();
     }
 }
 

@@ -277,6 +277,21 @@ fn an_exit_code_is_folded_where_the_version_folds_it() {
 }
 
 #[test]
+fn the_controller_tells_which_of_two_exit_codes_it_was() {
+    // `scontrol show job` of this job printed ExitCode=139:0 in all four versions.
+    for (version, number, end) in [("22.05", "41", 1_796_034_871), ("24.11", "34", 1_796_028_622)] {
+        let fake = Fake::slurm(version)
+            .says("--jobs=", &fixture(version, "sacct-segv"))
+            .says("show job", &fixture(version, "scontrol-segv"));
+        let found = find(&fake.at(end + 60), number);
+        let exact = Known::Value(Exit { code: 139, signal: 0, folded: false });
+        assert_eq!(found.value[0].exit, exact, "{version}");
+        assert_eq!(found.value[0].steps[0].exit, exact, "{version}");
+        assert!(!codes(&found).contains(&"folded-exit-code"), "{version}");
+    }
+}
+
+#[test]
 fn the_version_is_asked_only_where_the_fields_leave_it_open() {
     // 25.05 and 25.11 have the same fields; only the later prints codes as they are.
     let fields = String::from_utf8(fixture("26.05", "sacct-helpformat")).expect("text");
@@ -387,14 +402,14 @@ fn a_waiting_task_is_found_though_accounting_has_only_its_array() {
 #[test]
 fn the_reason_is_worded_as_the_queue_words_it() {
     // `squeue` prints "ReqNodeNotAvail, UnavailableNodes:g03" for this job.
-    let (jobs, _) = scontrol::jobs(&fixture("22.05", "scontrol-node-not-available"), true);
+    let (jobs, _) = scontrol::jobs(&fixture("22.05", "scontrol-node-not-available"));
     assert_eq!(jobs[0].reason.as_deref(), Some("ReqNodeNotAvail, UnavailableNodes:g03"));
 }
 
 #[test]
 fn the_controller_s_record_is_read_from_every_version() {
     for version in ["20.11", "22.05", "24.11", "26.05"] {
-        let (jobs, unreadable) = scontrol::jobs(&fixture(version, "scontrol-oom"), true);
+        let (jobs, unreadable) = scontrol::jobs(&fixture(version, "scontrol-oom"));
         assert_eq!((jobs.len(), unreadable), (1, 0), "{version}");
         let job = &jobs[0];
         assert_eq!(job.user.as_deref(), Some("alice"), "{version}");
@@ -404,7 +419,7 @@ fn the_controller_s_record_is_read_from_every_version() {
         assert_eq!(job.dependency, None, "{version}");
         // 26.05 leaves StdErr empty where it is StdOut's.
         assert_eq!(job.stderr.is_none(), version == "26.05", "{version}");
-        let (jobs, _) = scontrol::jobs(&fixture(version, "scontrol-name-newline"), true);
+        let (jobs, _) = scontrol::jobs(&fixture(version, "scontrol-name-newline"));
         assert_eq!(jobs[0].name, "two\nlines", "{version}");
         assert_eq!(jobs[0].user.as_deref(), Some("alice"), "{version}");
     }
