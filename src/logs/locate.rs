@@ -250,7 +250,7 @@ impl<'a> Search<'a> {
         };
         let mut fitting: Vec<(Option<u64>, String)> = files
             .into_iter()
-            .filter_map(|file| Some((name.matches(&file)?, format!("{directory}{file}"))))
+            .filter_map(|file| Some((name.matches(&file)?.task, format!("{directory}{file}"))))
             .collect();
         fitting.sort();
         let mut error = None;
