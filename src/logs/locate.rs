@@ -18,7 +18,7 @@ use crate::model::{Job, Part, Source, StepId, Stream};
 /// Files taken of one pattern or directory.
 const MOST: usize = 256;
 /// Folders of the working directory in which logs are often kept.
-const USUAL_FOLDERS: &[&str] = &["", "logs", "log", "slurm_logs", "slurm", "out", "output"];
+const USUAL_FOLDERS: &[&str] = &["logs", "log", "slurm_logs", "slurm", "out", "output"];
 
 /// What a batch script's directives say about files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -117,10 +117,12 @@ pub fn locate(
     for directory in extra_dirs {
         search.names_with_id(directory, true);
     }
-    if search.found.iter().all(|log| log.certainty == Certainty::Default && log.found.is_err())
+    let lost = |log: &Located| log.certainty == Certainty::Default && log.found.is_err();
+    if search.found.iter().filter(|log| log.step.is_none()).all(lost)
         && let Some(directory) = search.directory.clone()
         && job.has_started()
     {
+        search.names_with_id(Path::new(&directory), false);
         for folder in USUAL_FOLDERS {
             search.names_with_id(&Path::new(&directory).join(folder), false);
         }
@@ -268,7 +270,7 @@ impl<'a> Search<'a> {
         };
         let mut fitting: Vec<(Option<u64>, String)> = files
             .into_iter()
-            .filter_map(|file| Some((name.matches(&file)?, format!("{directory}{file}"))))
+            .filter_map(|file| Some((name.matches(&file)?.task, format!("{directory}{file}"))))
             .collect();
         fitting.sort();
         let mut error = None;

@@ -18,7 +18,7 @@ mod traceback;
 use std::collections::BTreeMap;
 use std::io;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use jiff::Timestamp;
 
 pub use stems::{STEMS, stem_of};
@@ -26,6 +26,7 @@ pub use stems::{STEMS, stem_of};
 use self::ending::Ending;
 use self::pass::{LONG, Pass};
 use self::stems::Stems;
+use self::traceback::MARKS;
 use crate::host::Content;
 use crate::model::Bytes;
 
@@ -133,15 +134,24 @@ pub struct Limits {
     pub bytes: u64,
 }
 
+/// What a pattern of the automaton is.
+#[derive(Debug, Clone, Copy)]
+enum Pattern {
+    /// A mark of a traceback.
+    Mark(usize),
+    /// A literal, by its index in the caller's list.
+    Literal(usize),
+}
+
 /// The automata for one set of literals.
 #[derive(Debug)]
 pub struct Scanner {
     stems: Stems,
     longest_stem: usize,
-    /// `None` only where there is nothing to look for.
+    /// `None` only if it could not be built, beyond two thousand million states.
     automaton: Option<AhoCorasick>,
-    /// The literal behind each pattern of the automaton.
-    index: Vec<usize>,
+    /// What each of its patterns is.
+    index: Vec<Pattern>,
     literals: usize,
     block: usize,
 }
@@ -150,18 +160,18 @@ impl Scanner {
     /// Builds the automata. Each literal is matched as bytes, case-sensitively, on cleaned text;
     /// an empty one never matches.
     pub fn new(literals: &[String]) -> Self {
-        let (index, patterns): (Vec<usize>, Vec<&str>) = literals
-            .iter()
-            .enumerate()
-            .filter(|(_, literal)| !literal.is_empty())
-            .map(|(index, literal)| (index, literal.as_str()))
-            .unzip();
+        let marks = MARKS.iter().enumerate().map(|(index, mark)| (Pattern::Mark(index), *mark));
+        let own = literals.iter().enumerate().filter(|(_, literal)| !literal.is_empty());
+        let own = own.map(|(index, literal)| (Pattern::Literal(index), literal.as_str()));
+        let (index, patterns): (Vec<Pattern>, Vec<&str>) = marks.chain(own).unzip();
         let longest = STEMS.iter().chain(&patterns).map(|stem| stem.len()).max();
         Self {
             stems: Stems::new(&patterns),
             longest_stem: longest.unwrap_or_default(),
-            // Fails only beyond two thousand million states.
-            automaton: AhoCorasick::new(&patterns).ok().filter(|_| !patterns.is_empty()),
+            automaton: AhoCorasick::builder()
+                .kind(Some(AhoCorasickKind::DFA))
+                .build(&patterns)
+                .ok(),
             index,
             literals: literals.len(),
             block: BLOCK,

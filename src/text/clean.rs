@@ -10,7 +10,8 @@
 /// Invalid UTF-8 becomes the replacement character; escape sequences, control characters,
 /// direction overrides and invisible characters go; tabs and line ends become a blank each.
 pub fn printable(bytes: &[u8]) -> String {
-    if bytes.iter().all(|byte| (0x20..0x7f).contains(byte)) {
+    let special = bytes.iter().filter(|&&byte| !(0x20..0x7f).contains(&byte)).count();
+    if special == 0 {
         // The common case, and all of most logs.
         return String::from_utf8_lossy(bytes).into_owned();
     }

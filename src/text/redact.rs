@@ -102,13 +102,16 @@ static AUTOMATON: LazyLock<AhoCorasick> = LazyLock::new(|| {
 
 /// Masks every secret with asterisks, each byte by one, and says how many there were.
 pub fn mask_secrets(bytes: &mut [u8]) -> usize {
-    let found: Vec<Range<usize>> = AUTOMATON
-        .find_overlapping_iter(&*bytes)
-        .filter_map(|hit| {
-            let (text, rule) = TRIGGERS[hit.pattern().as_usize()];
-            secret(bytes, hit.range(), text, rule)
-        })
-        .collect();
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for hit in AUTOMATON.find_overlapping_iter(&*bytes) {
+        let (text, rule) = TRIGGERS[hit.pattern().as_usize()];
+        // A name in a secret goes with it.
+        let inside = |last: &Range<usize>| last.start <= hit.start() && hit.end() <= last.end;
+        if matches!(rule, Rule::Assignment) && found.last().is_some_and(inside) {
+            continue;
+        }
+        found.extend(secret(bytes, hit.range(), text, rule));
+    }
     let mut count = 0;
     for range in found {
         let mut changed = false;
@@ -140,21 +143,22 @@ fn secret(bytes: &[u8], at: Range<usize>, trigger: &str, rule: Rule) -> Option<R
     let fresh = !bytes[..at.start].last().is_some_and(|&byte| word(byte));
     let exact = &bytes[at.clone()] == trigger.as_bytes();
     match rule {
+        Rule::Prefix(..) | Rule::PrefixWithDigit(..) | Rule::WebToken if !fresh || !exact => None,
         Rule::Prefix(least, kind) => {
             let value = run(bytes, at.end, kind);
-            (fresh && exact && value.len() >= least).then_some(value)
+            (value.len() >= least).then_some(value)
         }
         Rule::PrefixWithDigit(least, kind) => {
             let value = run(bytes, at.end, kind);
             let digit = bytes[value.clone()].iter().any(u8::is_ascii_digit);
-            (fresh && exact && digit && value.len() >= least).then_some(value)
+            (digit && value.len() >= least).then_some(value)
         }
         Rule::WebToken => {
             let first = run(bytes, at.end, dashed);
             let second = after_dot(bytes, &first)?;
             let third = after_dot(bytes, &second)?;
             let long = first.len() >= 10 && second.len() >= 4;
-            (fresh && exact && long).then_some(at.end..third.end)
+            long.then_some(at.end..third.end)
         }
         Rule::Assignment => assigned(bytes, at),
         Rule::Header => {

@@ -126,6 +126,13 @@ fn piece(letter: char, job: &Job, writer: Writer<'_>, width: usize) -> Option<Pi
     })
 }
 
+/// A file's name that fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fit {
+    /// The number of the task, where the name has it.
+    pub(super) task: Option<u64>,
+}
+
 impl Name {
     /// A name that is taken as it is.
     pub(super) fn verbatim(text: &str) -> Self {
@@ -165,10 +172,10 @@ impl Name {
         matches!(self.0.first(), Some(Piece::Text(first)) if first.starts_with('/'))
     }
 
-    /// Whether a file's name fits; the number of the task, where the name has it.
-    pub(super) fn matches(&self, file: &str) -> Option<Option<u64>> {
+    /// Whether a file's name fits, and the number of the task where the name has it.
+    pub(super) fn matches(&self, file: &str) -> Option<Fit> {
         let open = self.0.iter().filter(|piece| !matches!(piece, Piece::Text(_))).count();
-        if open > MOST_OPEN { None } else { matches(&self.0, file) }
+        if open > MOST_OPEN { None } else { fit(&self.0, file) }
     }
 
     /// For people: what is not known as a star.
@@ -177,17 +184,17 @@ impl Name {
     }
 }
 
-fn matches(pieces: &[Piece], file: &str) -> Option<Option<u64>> {
+fn fit(pieces: &[Piece], file: &str) -> Option<Fit> {
     let Some((first, rest)) = pieces.split_first() else {
-        return file.is_empty().then_some(None);
+        return file.is_empty().then_some(Fit { task: None });
     };
     match first {
-        Piece::Text(text) => matches(rest, file.strip_prefix(text.as_str())?),
+        Piece::Text(text) => fit(rest, file.strip_prefix(text.as_str())?),
         Piece::Task => {
             let digits = file.bytes().take_while(u8::is_ascii_digit).count();
             (1..=digits).rev().find_map(|end| {
-                let inner = matches(rest, &file[end..])?;
-                Some(file[..end].parse().ok().or(inner))
+                let inner = fit(rest, &file[end..])?;
+                Some(Fit { task: file[..end].parse().ok().or(inner.task) })
             })
         }
         // Names of hosts and users and numbers hold no blanks.
@@ -195,7 +202,7 @@ fn matches(pieces: &[Piece], file: &str) -> Option<Option<u64>> {
             .char_indices()
             .take_while(|(_, c)| !c.is_whitespace())
             .map(|(at, c)| at + c.len_utf8())
-            .find_map(|end| matches(rest, &file[end..])),
+            .find_map(|end| fit(rest, &file[end..])),
     }
 }
 
@@ -248,8 +255,14 @@ mod tests {
         let step = StepId("0".into());
         let pattern = "step-%J-%s-%t-%n-%3t-%j-%A-%a.o";
         let name = &expand(pattern, &job("346", None), Writer::Step(&step))[0];
-        assert_eq!(name.matches("step-346.0-0-0-0-000-346-346-4294967294.o"), Some(Some(0)));
-        assert_eq!(name.matches("step-346.0-0-1-0-001-346-346-4294967294.o"), Some(Some(1)));
+        assert_eq!(
+            name.matches("step-346.0-0-0-0-000-346-346-4294967294.o"),
+            Some(Fit { task: Some(0) })
+        );
+        assert_eq!(
+            name.matches("step-346.0-0-1-0-001-346-346-4294967294.o"),
+            Some(Fit { task: Some(1) })
+        );
         assert_eq!(name.matches("step-347.0-0-0-0-000-347-347-4294967294.o"), None);
     }
 
@@ -261,7 +274,7 @@ mod tests {
         assert_eq!(name.split_directory(), None);
         let name = &expand("/a/log-%N.o", &task, Writer::Batch)[0];
         let (directory, name) = name.split_directory().expect("a directory");
-        assert_eq!((directory, name.matches("log-n01.o")), ("/a/", Some(None)));
+        assert_eq!((directory, name.matches("log-n01.o")), ("/a/", Some(Fit { task: None })));
         assert_eq!(name.matches("log-.o"), None);
     }
 

@@ -174,7 +174,7 @@ fn each_miss_has_its_reason() {
     );
 }
 
-/// Slurm 24.11 and later record paths with their patterns and leave StdErr empty when it goes to
+/// Slurm 24.11 and later record paths with their patterns and leave `StdErr` empty when it goes to
 /// the same file; the controller tells names that are expanded already.
 #[test]
 fn recorded_paths_come_first_and_are_expanded_once() {

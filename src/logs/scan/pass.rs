@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 
 use memchr::{memchr_iter, memchr2, memrchr2};
 
-use super::traceback::Tracebacks;
-use super::{Hit, Line, Scanner, cut, rank};
+use super::traceback::{Mark, Tracebacks};
+use super::{Hit, Line, Pattern, Scanner, cut, rank};
 use crate::text::printable;
 
 /// A unit longer than this is not looked at as a whole, but in windows around its stems.
@@ -147,8 +147,9 @@ impl<'s> Pass<'s> {
             rank,
             text: String::new(),
         };
-        let block = self.tracebacks.line(&line, text);
-        self.literals(&line, text, block);
+        let (mark, found) = self.search(text);
+        let block = self.tracebacks.line(&line, text, mark);
+        self.keep(&line, text, block, &found);
     }
 
     /// The stems of a long unit that begins at or before `start`, searched in `from..to`. Says up
@@ -176,24 +177,36 @@ impl<'s> Pass<'s> {
                 text: String::new(),
             };
             let text = printable(&bytes[first..end]);
-            self.literals(&line, &text, None);
+            let (_, found) = self.search(&text);
+            self.keep(&line, &text, None, &found);
             from = end;
         }
         // A stem may lie across the end of what is there.
         if complete { to } else { from.max(to.saturating_sub(self.scanner.longest_stem)) }
     }
 
-    /// Keeps a hit for each literal in a text.
-    fn literals(&mut self, line: &Line, text: &str, block: Option<usize>) {
-        let Some(automaton) = &self.scanner.automaton else { return };
-        let mut seen: Vec<usize> = Vec::new();
+    /// The first mark of a traceback in a text, and every literal with its first place.
+    fn search(&self, text: &str) -> (Option<Mark>, Vec<(usize, usize)>) {
+        let (mut mark, mut literals) = (None, Vec::new());
+        let Some(automaton) = &self.scanner.automaton else { return (mark, literals) };
         for found in automaton.find_overlapping_iter(text) {
-            let literal = self.scanner.index[found.pattern().as_usize()];
-            if seen.contains(&literal) {
-                continue;
+            match self.scanner.index.get(found.pattern().as_usize()) {
+                Some(Pattern::Mark(index)) => {
+                    mark = mark.or(Some(Mark::new(*index, found.start())));
+                }
+                Some(Pattern::Literal(index)) if literals.iter().all(|(i, _)| i != index) => {
+                    literals.push((*index, found.start()));
+                }
+                _ => {}
             }
-            seen.push(literal);
-            let line = Line { text: cut(text, found.start()), ..line.clone() };
+        }
+        (mark, literals)
+    }
+
+    /// Keeps a hit for each literal that was found.
+    fn keep(&mut self, line: &Line, text: &str, block: Option<usize>, found: &[(usize, usize)]) {
+        for &(literal, at) in found {
+            let line = Line { text: cut(text, at), ..line.clone() };
             let hit = Hit { literal, line, block, lines_after: 0 };
             if self.first[literal].len() < KEPT {
                 self.first[literal].push(hit);

@@ -57,7 +57,7 @@ pub const STEMS: &[&str] = &[
     "o space",
     "xpired",
     "losed by",
-    "dumped",
+    "severe",
     "nan",
     "NaN",
     "ecogni",
@@ -75,6 +75,7 @@ pub const STEMS: &[&str] = &[
     "eempt",
     "nterrupt",
     "xited with",
+    "halted",
 ];
 
 /// The stem that proves that lines with this literal pass the first stage.

@@ -409,7 +409,7 @@ fn number_at(log: &[u8], offset: u64) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     #[test]
     fn every_hit_can_be_read_again(log in pieces()) {

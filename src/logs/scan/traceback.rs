@@ -9,9 +9,28 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::{Block, BlockKind, Frame, Line, cut};
 
-const HEADER: &str = "Traceback (most recent call last)";
-const HANDLING: &str = "During handling of the above exception, another exception occurred";
-const CAUSE: &str = "The above exception was the direct cause of the following exception";
+/// What begins a traceback, and what links it to the one before. Looked for with the literals.
+pub(super) const MARKS: [&str; 3] = [
+    "Traceback (most recent call last)",
+    "During handling of the above exception, another exception occurred",
+    "The above exception was the direct cause of the following exception",
+];
+
+/// One of [`MARKS`] in a line.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Mark {
+    /// A traceback begins, behind so many bytes of something else.
+    Header(usize),
+    /// The next traceback was raised over the last one.
+    Link,
+}
+
+impl Mark {
+    /// The mark by its index and its place in the line.
+    pub(super) fn new(index: usize, at: usize) -> Self {
+        if index == 0 { Self::Header(at) } else { Self::Link }
+    }
+}
 
 /// Blocks kept from the beginning of a stream, and as many from its end.
 const KEPT: usize = 32;
@@ -64,27 +83,30 @@ pub(super) struct Tracebacks {
 }
 
 impl Tracebacks {
-    /// Whether every line must be shown to [`Self::line`].
+    /// Whether every line must be shown to [`Self::line`]; else those with a mark will do.
     pub(super) fn any_open(&self) -> bool {
         !self.open.is_empty()
     }
 
-    /// Takes a line and says which traceback it is part of.
-    pub(super) fn line(&mut self, line: &Line, text: &str) -> Option<usize> {
+    /// Takes a line with the first mark in it, and says which traceback it is part of.
+    pub(super) fn line(&mut self, line: &Line, text: &str, mark: Option<Mark>) -> Option<usize> {
         self.lines += 1;
         if self.lines.is_multiple_of(256) {
             self.give_up_idle();
         }
-        if let Some(at) = text.find(HEADER) {
-            let first = Line { text: cut(text, at), ..line.clone() };
-            return self.begin(first, &text[..at]);
-        }
-        if text.contains(HANDLING) || text.contains(CAUSE) {
-            self.close(line.rank);
-            if let Some(&id) = self.recent.get(&line.rank) {
-                self.chained.insert(line.rank, id);
+        match mark {
+            Some(Mark::Header(at)) => {
+                let first = Line { text: cut(text, at), ..line.clone() };
+                return self.begin(first, &text[..at]);
             }
-            return None;
+            Some(Mark::Link) => {
+                self.close(line.rank);
+                if let Some(&id) = self.recent.get(&line.rank) {
+                    self.chained.insert(line.rank, id);
+                }
+                return None;
+            }
+            None => {}
         }
         let lines = self.lines;
         let open = self.open.get_mut(&line.rank)?;
