@@ -280,7 +280,9 @@ fn is_reference(text: &[u8]) -> bool {
 fn run(bytes: &[u8], from: usize, kind: impl Fn(u8) -> bool) -> Range<usize> {
     let from = from.min(bytes.len());
     let length = bytes[from..].iter().take(LONGEST).take_while(|&&byte| kind(byte)).count();
-    from..from + length
+    // Never half a character.
+    let rest = bytes[from + length..].iter().take_while(|&&byte| byte & 0xc0 == 0x80);
+    from..from + length + if length == LONGEST { rest.take(3).count() } else { 0 }
 }
 
 /// The first position from `from` on whose byte is none of `bytes_to_skip`.
@@ -367,6 +369,12 @@ mod tests {
             assert_eq!(clean.len(), line.len());
             assert_eq!(masked(&clean), clean);
         }
+    }
+
+    #[test]
+    fn a_very_long_secret_is_not_cut_inside_a_character() {
+        let line = format!("password=x{}", "é".repeat(3000));
+        assert_eq!(masked(&line).len(), line.len());
     }
 
     #[test]
