@@ -3,6 +3,7 @@
 //! Whole processes, medians of 20, measured in turn so that load meets all alike. Fails when a
 //! bound is broken: `--help` 5 ms over `/bin/true`, a diagnosis 50 ms.
 #![expect(clippy::disallowed_methods, reason = "a benchmark starts processes and reads clocks")]
+#![expect(clippy::expect_used, reason = "a benchmark that cannot run has failed")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::process::{Command, ExitCode, Stdio};
@@ -31,11 +32,8 @@ fn median(mut times: Vec<Duration>) -> Duration {
 }
 
 fn main() -> ExitCode {
-    let calls: [(&str, &[&str]); 3] = [
-        ("/bin/true", &[]),
-        (JOBWISE, &["--help"]),
-        (JOBWISE, &["diagnose", "--demo"]),
-    ];
+    let calls: [(&str, &[&str]); 3] =
+        [("/bin/true", &[]), (JOBWISE, &["--help"]), (JOBWISE, &["diagnose", "--demo"])];
     let mut times = vec![Vec::new(); calls.len()];
     for round in 0..=ROUNDS {
         for (call, times) in calls.iter().zip(&mut times) {

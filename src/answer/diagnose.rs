@@ -11,7 +11,8 @@ use crate::classify::{self, Facts, LogFacts, Rules};
 use crate::host::Content;
 use crate::logs::{self, Asked, Line, Located, Scan, Scanner};
 use crate::model::{
-    BaseState, Edit, Evidence, Exit, FamilyId, Job, JobId, Known, Limits, Notice, Outcome, Source, State, StepId, Stream, Verdict,
+    BaseState, Edit, Evidence, Exit, FamilyId, Job, JobId, Known, Limits, Notice, Outcome, Source,
+    State, StepId, Stream, Verdict,
 };
 use crate::patch::{self, Patch, Target};
 use crate::retrieve::{Library, Query, Wants, first_steps};
@@ -168,7 +169,7 @@ struct Engine<'w> {
 
 impl<'w> Engine<'w> {
     fn start(world: World<'w>) -> Result<(Self, Vec<Notice>), AnswerError> {
-        let rules = world.rules()?;
+        let rules = super::rules()?;
         let scanner = Scanner::new(&rules.literals());
         let (library, index, notices) = kb::library(world, rules.families())?;
         Ok((Self { world, rules, scanner, library, index }, notices))
@@ -176,11 +177,7 @@ impl<'w> Engine<'w> {
 }
 
 /// Diagnoses jobs by id. An id without an answer is reported beside the others' answers.
-pub fn diagnose(
-    world: World<'_>,
-    ids: &[String],
-    hints: &Hints,
-) -> Result<Diagnoses, AnswerError> {
+pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagnoses, AnswerError> {
     let (engine, notices) = Engine::start(world)?;
     let backend = world.backend();
     let mut answer = Diagnoses {
@@ -196,10 +193,8 @@ pub fn diagnose(
                 let most = world.config.settings.diagnose.array_tasks;
                 let (jobs, skipped) = worth_diagnosing(jobs, most);
                 answer.add_notices(notices.into_iter().chain(skipped));
-                let diagnoses: Vec<Diagnosis> = jobs
-                    .into_par_iter()
-                    .map(|job| one(&engine, &backend, job, hints))
-                    .collect();
+                let diagnoses: Vec<Diagnosis> =
+                    jobs.into_par_iter().map(|job| one(&engine, &backend, job, hints)).collect();
                 answer.diagnoses.extend(diagnoses);
             }
         }
@@ -235,15 +230,10 @@ fn worth_diagnosing(jobs: Vec<Job>, limit: usize) -> (Vec<Job>, Option<Notice>) 
     (kept, Some(notice))
 }
 
-fn one(
-    engine: &Engine<'_>,
-    backend: &Backend<'_>,
-    job: Job,
-    hints: &Hints,
-) -> Diagnosis {
+fn one(engine: &Engine<'_>, backend: &Backend<'_>, job: Job, hints: &Hints) -> Diagnosis {
     let mut notices = Vec::new();
     let facts = backend.jobs.as_ref();
-    let script: OnceCell<Result<(String, Vec<u8>), Vec<String>>> = OnceCell::new();
+    let script: OnceCell<FoundScript> = OnceCell::new();
     let script = || {
         let read = || facts.map_or_else(|| Err(Vec::new()), |source| source.script(&job));
         script.get_or_init(read)
@@ -262,10 +252,10 @@ fn one(
     }
 
     // The script is read for its directives only where nothing else names the logs.
-    let named = job.stdout.is_some() || job.submit_line.as_deref().is_some_and(|l| l.contains("-o"));
+    let named =
+        job.stdout.is_some() || job.submit_line.as_deref().is_some_and(|l| l.contains("-o"));
     let asked = if named { None } else { script().as_ref().ok().map(asked) };
-    let located =
-        logs::locate(&job, asked.as_ref(), engine.world.cluster, &hints.log_dirs);
+    let located = logs::locate(&job, asked.as_ref(), engine.world.cluster, &hints.log_dirs);
     let (scanned, mut reports) = read_logs(engine, located);
     if scanned.is_empty() {
         notices.push(no_logs(&job, &reports));
@@ -340,9 +330,9 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
     let (scanned, mut reports) = read_logs(&engine, located);
     let verdict = classify::decide(&engine.rules, &facts_of(&job, &scanned, &reports));
     let edits = first_edits(&engine.rules, &verdict);
-    let patch = script.filter(|_| !edits.is_empty()).map(|(name, bytes)| {
-        propose(&job, &name, Some(&bytes), None, &edits)
-    });
+    let patch = script
+        .filter(|_| !edits.is_empty())
+        .map(|(name, bytes)| propose(&job, &name, Some(&bytes), None, &edits));
     if verdict.outcome == Outcome::Unknown {
         quote_tails(&scanned, &mut reports);
     }
@@ -357,6 +347,9 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
 
 /// A batch script is short; Slurm itself refuses one of more than 4 MiB.
 const SCRIPT_LIMIT: u64 = 4 << 20;
+
+/// Where a script came from and its bytes, or every place that had none.
+type FoundScript = Result<(String, Vec<u8>), Vec<String>>;
 
 /// A log that was read.
 struct Scanned {
@@ -408,7 +401,10 @@ fn read_logs(engine: &Engine<'_>, located: Vec<Located>) -> (Vec<Scanned>, Vec<L
                     report.size = Known::Value(scan.size);
                     report.scanned = Known::Value(scan.scanned);
                     report.trouble.clone_from(&scan.stopped);
-                    (report, Some(Scanned { path: log.path, stream: log.stream, step: log.step, scan }))
+                    (
+                        report,
+                        Some(Scanned { path: log.path, stream: log.stream, step: log.step, scan }),
+                    )
                 }
             }
         })
@@ -425,8 +421,7 @@ fn quote_tails(scanned: &[Scanned], reports: &mut [LogReport]) {
             continue;
         };
         let from = log.scan.tail.len().saturating_sub(LINES);
-        let quote =
-            |line: &Line| Quoted { line: line.number, text: text::masked(&line.text) };
+        let quote = |line: &Line| Quoted { line: line.number, text: text::masked(&line.text) };
         report.tail = log.scan.tail[from..].iter().map(quote).collect();
     }
 }
@@ -520,7 +515,9 @@ fn no_logs(job: &Job, reports: &[LogReport]) -> Notice {
 fn no_limits(partition: &str, error: &SchedError) -> Notice {
     Notice::warning(
         "no-limits",
-        format!("the limits of partition {partition} are unknown ({error}): the change is not capped"),
+        format!(
+            "the limits of partition {partition} are unknown ({error}): the change is not capped"
+        ),
     )
 }
 

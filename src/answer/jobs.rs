@@ -25,11 +25,7 @@ pub struct Jobs {
 }
 
 /// Lists the jobs that match; `limit` of `None` lists all.
-pub fn jobs(
-    world: World<'_>,
-    filter: &Filter,
-    limit: Option<usize>,
-) -> Result<Jobs, AnswerError> {
+pub fn jobs(world: World<'_>, filter: &Filter, limit: Option<usize>) -> Result<Jobs, AnswerError> {
     let backend = world.backend();
     let source = backend.jobs.as_ref().ok_or(SchedError::NoScheduler)?;
     let found = source.list(filter)?;

@@ -21,7 +21,7 @@ pub(super) fn library(
     world: World<'_>,
     families: &[Family],
 ) -> Result<(Library, String, Vec<Notice>), AnswerError> {
-    let embedder = || Box::new(HashEmbedder::default());
+    let embedder = || Box::new(HashEmbedder);
     let mut notices = Vec::new();
     if let Some(store) = world.store {
         // An index that cannot be read is as good as none: it can be built again.
@@ -63,7 +63,7 @@ pub struct Built {
 pub fn build(world: World<'_>) -> Result<Built, AnswerError> {
     let store = world.store.ok_or(AnswerError::NoStore)?;
     let families = knowledge::built_in()?;
-    let library = Library::build(&families, Box::new(HashEmbedder::default()))?;
+    let library = Library::build(&families, Box::new(HashEmbedder))?;
     let files = library.encode()?;
     // The index first: a description without its index is refused, the reverse is never read.
     store.replace(INDEX, &files.index)?;
@@ -138,8 +138,8 @@ pub fn list() -> Result<Listing, AnswerError> {
 }
 
 /// The literals that logs are searched for, one for each signal of a log.
-pub fn literals(world: World<'_>) -> Result<Vec<String>, AnswerError> {
-    let mut literals = world.rules()?.literals();
+pub fn literals() -> Result<Vec<String>, AnswerError> {
+    let mut literals = super::rules()?.literals();
     literals.sort_unstable();
     literals.dedup();
     Ok(literals)

@@ -37,11 +37,11 @@ impl<'w> World<'w> {
     fn backend(&self) -> Backend<'w> {
         sched::detect(self.cluster, &self.config.settings.scheduler)
     }
+}
 
-    /// The rules: the families built in.
-    fn rules(&self) -> Result<Rules, AnswerError> {
-        Ok(Rules::new(knowledge::built_in()?))
-    }
+/// The rules of the families built in.
+fn rules() -> Result<Rules, AnswerError> {
+    Ok(Rules::new(knowledge::built_in()?))
 }
 
 /// Why there is no answer at all. A degraded answer is not an error: it has notices.

@@ -29,11 +29,12 @@ pub fn parse_time(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timesta
         return civil(here.date().to_datetime(jiff::civil::Time::midnight()));
     }
     let (ahead, length) = if let Some(rest) = trimmed.strip_prefix("now") {
-        (rest.starts_with('+'), rest.trim_start_matches(['+', '-']))
+        (rest.starts_with('+'), rest.strip_prefix(['+', '-']).unwrap_or(rest))
     } else {
         (false, trimmed.strip_prefix('-').unwrap_or(trimmed))
     };
-    if let Ok(span) = length.parse::<Span>() {
+    let signed = length.starts_with(['+', '-']);
+    if let Some(span) = length.parse::<Span>().ok().filter(|_| !signed) {
         let moved = if ahead { here.checked_add(span) } else { here.checked_sub(span) };
         return moved.map(|moment| moment.timestamp()).map_err(|_| error());
     }

@@ -1,4 +1,6 @@
 //! The command line.
+#![expect(clippy::doc_markdown, reason = "the comments are what --help prints")]
+#![expect(clippy::struct_excessive_bools, reason = "each is a switch that people type")]
 
 use std::path::PathBuf;
 
@@ -127,7 +129,14 @@ pub(super) struct Jobs {
     pub(super) account: Vec<String>,
 
     /// Only these partitions
-    #[arg(short, long, visible_short_alias = 'q', visible_alias = "queue", value_name = "LIST", value_delimiter = ',')]
+    #[arg(
+        short,
+        long,
+        visible_short_alias = 'q',
+        visible_alias = "queue",
+        value_name = "LIST",
+        value_delimiter = ','
+    )]
     pub(super) partition: Vec<String>,
 
     /// Only jobs of these names
@@ -135,11 +144,23 @@ pub(super) struct Jobs {
     pub(super) name: Vec<String>,
 
     /// Begin of the window: 7d, now-2hours, 2026-11-30, 2026-11-30T08:00
-    #[arg(short = 'S', long, value_name = "TIME", default_value = "7d", allow_hyphen_values = true)]
+    #[arg(
+        short = 'S',
+        long,
+        value_name = "TIME",
+        default_value = "7d",
+        allow_hyphen_values = true
+    )]
     pub(super) since: String,
 
     /// End of the window
-    #[arg(short = 'E', long, value_name = "TIME", default_value = "now", allow_hyphen_values = true)]
+    #[arg(
+        short = 'E',
+        long,
+        value_name = "TIME",
+        default_value = "now",
+        allow_hyphen_values = true
+    )]
     pub(super) until: String,
 
     /// How many jobs to show; 0 for all

@@ -90,7 +90,7 @@ fn of_scheduler(error: &SchedError) -> (Exit, Option<String>) {
         SchedError::UnknownJob { .. } => {
             (Exit::No, hint("jobwise jobs lists yours; an old job may have left the database"))
         }
-        SchedError::NoScheduler { .. } => {
+        SchedError::NoScheduler => {
             (Exit::CannotAsk, hint("--demo shows a demo cluster; --log FILE needs no scheduler"))
         }
         SchedError::NoAccounting { .. } | SchedError::Forbidden { .. } => {

@@ -51,7 +51,10 @@ pub fn main() -> ExitCode {
         }
         // The panic hook has said where.
         Err(_) => {
-            complain("this is a bug in jobwise", Some("run it again with --record DIR and report that"));
+            complain(
+                "this is a bug in jobwise",
+                Some("run it again with --record DIR and report that"),
+            );
             Exit::Bug.into()
         }
     }
@@ -169,9 +172,7 @@ fn exit_of(text: &str) -> Result<model::Exit, Failure> {
 
 fn filter(world: World<'_>, args: &args::Jobs) -> Result<Filter, Failure> {
     let (now, zone) = (world.cluster.now(), world.cluster.zone());
-    let time = |text: &str| {
-        answer::parse_time(text, now, &zone).map_err(answer::AnswerError::from)
-    };
+    let time = |text: &str| answer::parse_time(text, now, &zone).map_err(answer::AnswerError::from);
     let failed = ["FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "DEADLINE"];
     let states = if args.failed {
         failed.map(str::to_owned).into()
@@ -208,7 +209,7 @@ fn knowledge(world: World<'_>, command: &KbCommand, printer: &Printer) -> Result
         }
         KbCommand::List { literals: true } => {
             let mut out = io::stdout().lock();
-            for literal in answer::kb::literals(world)? {
+            for literal in answer::kb::literals()? {
                 writeln!(out, "{literal}")?;
             }
         }
@@ -247,12 +248,15 @@ fn look(system: &System, cluster: &dyn Runner, global: &Global) -> Look {
     let dumb = set("TERM").is_some_and(|term| term == "dumb");
     let color = terminal && !dumb && !global.no_color && set("NO_COLOR").is_none();
     let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG"));
-    let unicode = locale.is_none_or(|name| name.to_ascii_lowercase().replace('-', "").contains("utf8"));
-    let width = set("COLUMNS").and_then(|columns| columns.parse().ok()).unwrap_or(80);
+    let unicode =
+        locale.is_none_or(|name| name.to_ascii_lowercase().replace('-', "").contains("utf8"));
+    let asked = set("COLUMNS").and_then(|columns| columns.parse().ok());
+    let width = asked.or_else(|| if terminal { system.terminal_width() } else { None });
     Look {
-        width: usize::clamp(width, 40, 200),
+        width: usize::clamp(width.unwrap_or(80), 40, 200),
         color,
         ascii: global.ascii || !unicode,
+        year: cluster.now().to_zoned_datetime(cluster.zone()).year(),
         zone: cluster.zone(),
     }
 }

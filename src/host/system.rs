@@ -39,6 +39,12 @@ impl System {
         Self { trace, ..Self::default() }
     }
 
+    /// The columns of the terminal that standard output is.
+    pub fn terminal_width(&self) -> Option<usize> {
+        let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+        Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    }
+
     fn seat(&self) -> Seat<'_> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         while *running >= AT_ONCE {

@@ -167,9 +167,11 @@ impl Job {
         }
     }
 
-    /// Whether the run ever held nodes: a refused or never started job did not.
+    /// Whether the run ever held nodes: a refused or never started job did not, though a job that
+    /// was cancelled while it waited has a start (its end).
     pub fn has_started(&self) -> bool {
-        self.started.is_value() && self.elapsed.get() != Some(Span::default())
+        let ran = self.elapsed.get().is_some_and(|elapsed| elapsed > Span::default());
+        self.started.is_value() && (ran || self.node_list.is_some())
             || self.steps.iter().any(|step| step.elapsed.is_value())
     }
 

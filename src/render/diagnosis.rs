@@ -2,9 +2,9 @@
 
 use std::io;
 
+use super::Report;
 use super::job::heading;
 use super::page::{Label, Page};
-use super::Report;
 use crate::answer::diagnose::{Diagnoses, Diagnosis, Fix, Waiting};
 use crate::model::{Cause, Confidence, Evidence, Job, Notice, Outcome, Place};
 use crate::patch::{self, Patch};
@@ -33,9 +33,15 @@ impl Report for Diagnoses {
             let [first, others @ ..] = alike.as_slice() else { continue };
             one(page, first)?;
             if !others.is_empty() {
-                let ids: Vec<String> = others.iter().map(|other| other.job.id.to_string()).collect();
+                let ids: Vec<String> =
+                    others.iter().map(|other| other.job.id.to_string()).collect();
                 let what = text::count(others.len() as u64, "more job");
-                page.entry("same for", MARGIN, Label::Strong, &format!("{what}: {}", ids.join(" ")))?;
+                page.entry(
+                    "same for",
+                    MARGIN,
+                    Label::Strong,
+                    &format!("{what}: {}", ids.join(" ")),
+                )?;
             }
         }
         page.notices(&self.notices)?;
@@ -108,10 +114,8 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
 
 fn waiting(page: &mut Page<'_>, waiting: &Waiting) -> io::Result<()> {
     page.entry("waits", MARGIN, Label::Strong, &waiting.reason)?;
-    match &waiting.meaning {
-        Some(meaning) => page.entry("that is", MARGIN, Label::Plain, meaning)?,
-        None => page.entry("that is", MARGIN, Label::Plain, "a reason this version does not know")?,
-    }
+    let meaning = waiting.meaning.as_deref().unwrap_or("a reason this version does not know");
+    page.entry("that is", MARGIN, Label::Plain, meaning)?;
     match &waiting.action {
         Some(action) => page.entry("advice", MARGIN, Label::Plain, action),
         None => Ok(()),
@@ -127,7 +131,10 @@ fn cause(page: &mut Page<'_>, job: &Job, cause: &Cause) -> io::Result<()> {
 fn confidence(cause: &Cause) -> String {
     let Confidence { measured, cases, .. } = cause.confidence;
     let right = (measured * f64::from(cases)).round();
-    format!("{:.0} % ({right} of {cases} labelled cases with such a score were right)", measured * 100.0)
+    format!(
+        "{:.0} % ({right} of {cases} labelled cases with such a score were right)",
+        measured * 100.0
+    )
 }
 
 /// Lines of logs with their place above them; what the record says in one paragraph at the end.

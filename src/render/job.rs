@@ -52,7 +52,11 @@ pub(super) fn heading(page: &mut Page<'_>, job: &Job) -> io::Result<()> {
     let time = format!("{} of {}", job.elapsed, job.limit);
     let exit = exit(&job.exit);
     let started = job.has_started();
-    let mut pieces = vec![(Label::Strong, title.as_str()), (Label::Plain, "  "), (state_label(&job.state), &state)];
+    let mut pieces = vec![
+        (Label::Strong, title.as_str()),
+        (Label::Plain, "  "),
+        (state_label(&job.state), &state),
+    ];
     if started && job.state.is_ended() && !exit.is_empty() {
         pieces.extend([(Label::Plain, "  "), (Label::Plain, exit.as_str())]);
     }
@@ -85,7 +89,7 @@ impl Report for Jobs {
             Column { heading: "PARTITION", right: false, least: 5 },
             Column { heading: "STATE", right: false, least: 9 },
             Column { heading: "ELAPSED", right: true, least: 8 },
-            Column { heading: "ENDED", right: false, least: 19 },
+            Column { heading: "ENDED", right: false, least: 11 },
         ];
         let rows: Vec<Vec<(Label, String)>> = self
             .jobs
@@ -100,7 +104,7 @@ impl Report for Jobs {
                     (Label::Plain, job.partition.clone().unwrap_or_else(|| "n/a".to_owned())),
                     (state_label(&job.state), job.state.text.clone()),
                     (Label::Plain, elapsed),
-                    (Label::Plain, page.moment(&job.ended)),
+                    (Label::Plain, page.brief_moment(&job.ended)),
                 ]
             })
             .collect();

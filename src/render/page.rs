@@ -54,6 +54,8 @@ pub struct Look {
     pub ascii: bool,
     /// The zone of printed times.
     pub zone: TimeZone,
+    /// The present year in that zone: times of other years say theirs.
+    pub year: i16,
 }
 
 /// A writer that knows how text is to look.
@@ -135,7 +137,8 @@ impl<'p> Page<'p> {
             .collect();
         let gaps = 2 * columns.len().saturating_sub(1);
         while widths.iter().sum::<usize>() + gaps > self.width() {
-            let shrinkable = (0..widths.len()).filter(|&index| widths[index] > columns[index].least);
+            let shrinkable =
+                (0..widths.len()).filter(|&index| widths[index] > columns[index].least);
             let Some(widest) = shrinkable.max_by_key(|&index| widths[index]) else { break };
             widths[widest] -= 1;
         }
@@ -188,6 +191,14 @@ impl<'p> Page<'p> {
         }
     }
 
+    /// A moment in few columns, for tables: day and minute, or the day of another year.
+    pub(super) fn brief_moment(&self, moment: &Known<Timestamp>) -> String {
+        let Some(moment) = moment.get() else { return moment.to_string() };
+        let here = moment.to_zoned_datetime(self.look.zone.clone());
+        let format = if here.year() == self.look.year { "%m-%d %H:%M" } else { "%Y-%m-%d" };
+        here.strftime(format).to_string()
+    }
+
     /// Text that cannot steer the terminal, in ASCII where that is asked for.
     fn clean(&self, piece: &str) -> String {
         let clean = text::printable(piece.as_bytes());
@@ -218,7 +229,7 @@ mod tests {
     }
 
     fn look(width: usize, color: bool, ascii: bool) -> Look {
-        Look { width, color, ascii, zone: TimeZone::UTC }
+        Look { width, color, ascii, zone: TimeZone::UTC, year: 2026 }
     }
 
     #[test]

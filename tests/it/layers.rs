@@ -60,7 +60,8 @@ fn no_module_imports_a_later_layer_or_a_sibling() {
         }
         let group = groups.get(module).unwrap_or_else(|| panic!("{module} is not in the table"));
         for (line, import) in imports(&fs::read_to_string(&path).expect("a source")) {
-            let allowed = import == module || groups.get(&import).is_some_and(|other| other < group);
+            let allowed =
+                import == module || groups.get(&import).is_some_and(|other| other < group);
             if !allowed {
                 wrong.push(format!("{}:{line}: {module} imports {import}", inside.display()));
             }
@@ -72,10 +73,8 @@ fn no_module_imports_a_later_layer_or_a_sibling() {
 #[test]
 fn the_table_names_exactly_the_modules_there_are() {
     let page = fs::read_to_string(Path::new(SRC).join("lib.rs")).expect("the crate's page");
-    let declared: Vec<&str> = page
-        .lines()
-        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
-        .collect();
+    let declared: Vec<&str> =
+        page.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
     let mut named: Vec<String> = table().into_keys().collect();
     named.sort_unstable();
     let mut sorted = declared.clone();
