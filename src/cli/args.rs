@@ -22,7 +22,7 @@ pub(super) struct Cli {
 }
 
 /// What every command takes.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Everywhere")]
 pub(super) struct Global {
     /// Write one JSON document instead of text

@@ -40,7 +40,7 @@ pub fn main() -> ExitCode {
             return code.into();
         }
     };
-    let outcome = panic::catch_unwind(|| run(&cli));
+    let outcome = panic::catch_unwind(|| run(cli));
     match outcome {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(Failure::Output(error))) if error.kind() == io::ErrorKind::BrokenPipe => {
@@ -62,6 +62,11 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Says something beside the answer.
+fn note(message: &str) {
+    let _ = writeln!(io::stderr(), "note: {message}");
+}
+
 fn complain(message: &str, hint: Option<&str>) {
     let mut stderr = io::stderr().lock();
     // Nobody is left to tell when standard error is closed.
@@ -72,14 +77,14 @@ fn complain(message: &str, hint: Option<&str>) {
 }
 
 /// Chooses the cluster, asks, writes.
-fn run(cli: &Cli) -> Result<Exit, Failure> {
+fn run(mut cli: Cli) -> Result<Exit, Failure> {
     let system = System::new(cli.global.verbose);
     let config = Config::load(&system, cli.global.config.as_deref())?;
     let store = Store::locate(&system);
-    let global = &cli.global;
+    let global = cli.global.clone();
     if let Some(path) = &global.record {
         let recording = Recording::start(&system, path)?;
-        let exit = ask(cli, &system, &recording, &config, store.as_ref())?;
+        let exit = ask(&cli, &system, &recording, &config, store.as_ref())?;
         recording.finish()?;
         return Ok(exit);
     }
@@ -89,8 +94,19 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         None => None,
     };
     match &replay {
-        Some(replay) => ask(cli, &system, replay, &config, store.as_ref()),
-        None => ask(cli, &system, &system, &config, store.as_ref()),
+        Some(replay) => {
+            // On the demo cluster nobody has an id at hand: show its first job.
+            let first = replay.job_ids().into_iter().next();
+            if let Command::Diagnose(args) = &mut cli.command
+                && global.demo
+                && args.ids.is_empty()
+            {
+                args.ids.extend(first);
+                note("the demo cluster's other jobs: jobwise --demo jobs");
+            }
+            ask(&cli, &system, replay, &config, store.as_ref())
+        }
+        None => ask(&cli, &system, &system, &config, store.as_ref()),
     }
 }
 

@@ -122,7 +122,7 @@ impl Runner for Replay {
         }
         let answered = self
             .answered(cmd)
-            .ok_or_else(|| ExecError::NotRecorded { command: cmd.to_string() })?;
+            .ok_or_else(|| ExecError::NotRecorded { command: cmd.brief() })?;
         sink(&self.blob(&answered.stdout));
         answered.end.result(cmd, |name| self.blob(name).to_vec())
     }

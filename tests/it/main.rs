@@ -3,3 +3,4 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 mod layers;
+mod readme;
