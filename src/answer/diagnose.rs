@@ -179,6 +179,12 @@ impl Engine {
         Ok((Self { rules, scanner, scan, library, index }, notices))
     }
 
+    /// The sections that fit a text, best first, whatever the verdict.
+    pub(super) fn search(&self, text: &str) -> Vec<Match> {
+        let query = Query { text, family: None, wants: Wants::Fix };
+        self.library.search(&query, usize::MAX)
+    }
+
     /// The sections of the knowledge base that fit a verdict, best first; what to do comes first.
     pub(super) fn sections(&self, verdict: &Verdict, limit: usize) -> Vec<Match> {
         let unknown = FamilyId("unknown".to_owned());

@@ -9,27 +9,35 @@ use serde::Serialize;
 
 use super::diagnose::{AtHand, Diagnosis, Engine, Hints, asked, one};
 use super::{AnswerError, World};
-use crate::eval::{self, Answered, Case, HEALTHY, Material, Measures, Split, Texts, UNKNOWN};
-use crate::host::{Replay, Store};
+use crate::eval::{
+    self, Answered, Case, Comparison, HEALTHY, Material, Measures, Split, Table, Texts, Thresholds,
+    UNKNOWN,
+};
+use crate::host::{FileError, Replay, Store};
 use crate::logs::{Certainty, Located};
-use crate::model::{Evidence, Job, JobId, Notice, Outcome, Place, Source, State, Stream};
+use crate::model::{BaseState, Cause, Job, JobId, Notice, Outcome, Place, Source, State, Stream};
+use crate::retrieve::Match;
 use crate::sched::{self, slurm};
 use crate::text;
 
 /// Sets of cases are text files of a few megabytes.
 const LIMIT: u64 = 1 << 30;
-/// Notes looked at for the place of the right one.
-const PLACES: usize = 64;
 
-/// What to measure on.
+/// What to measure, and on what.
 #[derive(Debug, Default)]
-pub struct Sets {
+pub struct Wanted {
     /// Files of cases.
     pub files: Vec<PathBuf>,
     /// Which of their cases.
     pub split: Split,
     /// Where to write a line a case.
     pub results: Option<PathBuf>,
+    /// Whether to make the table that turns scores into confidences.
+    pub calibrate: bool,
+    /// Whether to compare with plain keywords.
+    pub baseline: bool,
+    /// What has to be reached.
+    pub thresholds: Thresholds,
 }
 
 /// What was measured.
@@ -40,39 +48,63 @@ pub struct Evaluation {
     /// Every number.
     #[serde(flatten)]
     pub measures: Measures,
-    /// Cases that could not be read, as `file:line: what`.
-    pub skipped: Vec<String>,
+    /// The table that turns scores into confidences.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Table>,
+    /// The same cases by plain keywords.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Comparison>,
+    /// Lines that are no case and cases without an answer, each with its place and the reason.
+    pub failures: Vec<String>,
+    /// The thresholds that were not reached.
+    pub missed: Vec<String>,
     /// What the answer lacks.
     pub notices: Vec<Notice>,
 }
 
+impl Evaluation {
+    /// Whether every case was measured and every threshold reached.
+    pub fn is_passed(&self) -> bool {
+        self.failures.is_empty() && self.missed.is_empty() && self.measures.accuracy.cases > 0
+    }
+}
+
 /// Diagnoses every case and counts.
-pub fn evaluate(world: World<'_>, sets: &Sets) -> Result<Evaluation, AnswerError> {
-    let (engine, notices) = Engine::start(world)?;
+pub fn evaluate(world: World<'_>, wanted: &Wanted) -> Result<Evaluation, AnswerError> {
+    let (engine, mut notices) = Engine::start(world)?;
     let mut cases: Vec<(PathBuf, Case)> = Vec::new();
-    let mut skipped = Vec::new();
-    for file in &sets.files {
+    let mut failures = Vec::new();
+    for file in &wanted.files {
         let bytes = world.cluster.open(file)?.read_all(LIMIT);
-        let bytes = bytes.map_err(|error| crate::host::FileError::from_io(file, &error))?;
+        let bytes = bytes.map_err(|error| FileError::from_io(file, &error))?;
         let (read, bad) = eval::read(&String::from_utf8_lossy(&bytes));
-        skipped.extend(
-            bad.into_iter().map(|bad| format!("{}:{}: {}", file.display(), bad.line, bad.what)),
-        );
+        let place = |line: usize| format!("{}:{line}", file.display());
+        failures.extend(bad.into_iter().map(|bad| format!("{}: {}", place(bad.line), bad.what)));
         let folder = file.parent().unwrap_or(Path::new(""));
-        let held = read.into_iter().filter(|case| sets.split.holds(case));
+        let held = read.into_iter().filter(|case| wanted.split.holds(case));
         cases.extend(held.map(|case| (folder.to_owned(), case)));
     }
-    let answers: Vec<(Answered, Option<String>)> =
-        cases.par_iter().map(|(folder, case)| answer(&engine, world, folder, case)).collect();
+    // In the order of the files, however many threads there are.
+    let answers: Vec<(Answered, Option<String>)> = cases
+        .par_iter()
+        .map(|(folder, case)| answer(&engine, world, folder, case, wanted.baseline))
+        .collect();
     let (answered, errors): (Vec<Answered>, Vec<Option<String>>) = answers.into_iter().unzip();
-    skipped.extend(errors.into_iter().flatten());
-    if let Some(path) = &sets.results {
+    failures.extend(errors.into_iter().flatten());
+    if answered.is_empty() {
+        notices.push(Notice::warning("no-cases", "there is no case to measure"));
+    }
+    if let Some(path) = &wanted.results {
         write_results(path, &answered)?;
     }
+    let measures = eval::measure(&answered);
     Ok(Evaluation {
         schema: "jobwise/eval/1",
-        measures: eval::measure(&answered),
-        skipped,
+        calibration: wanted.calibrate.then(|| eval::table(&answered)),
+        baseline: wanted.baseline.then(|| eval::compare(&answered)),
+        missed: wanted.thresholds.missed(&measures),
+        measures,
+        failures,
         notices,
     })
 }
@@ -95,6 +127,7 @@ fn answer(
     world: World<'_>,
     folder: &Path,
     case: &Case,
+    baseline: bool,
 ) -> (Answered, Option<String>) {
     let began = world.cluster.now();
     let diagnosis = match &case.material {
@@ -111,36 +144,82 @@ fn answer(
         first: None,
         score: None,
         doc_rank: None,
+        line_rank: None,
         root_line_hit: None,
         millis: 0,
+        keywords: None,
         difficulty: case.difficulty.clone(),
-        stage: case.stage.clone(),
+        stage: case.stage.clone().unwrap_or_default(),
         source: case.source.clone(),
     };
     let diagnosis = match diagnosis {
         Ok(diagnosis) => diagnosis,
         Err(what) => return (answered, Some(format!("{}: {what}", case.id))),
     };
-    let verdict = &diagnosis.verdict;
-    let first = verdict.causes.first();
-    answered.named =
-        matches!(verdict.outcome, Outcome::Cause | Outcome::Pending) && first.is_some();
-    let family = first.map(|cause| cause.family.0.clone());
-    answered.got = match verdict.outcome {
-        Outcome::Cause | Outcome::Pending if answered.named => family.clone().unwrap_or_default(),
-        Outcome::Cause | Outcome::Unknown => UNKNOWN.to_owned(),
-        Outcome::Healthy => HEALTHY.to_owned(),
-        Outcome::Running => "running".to_owned(),
-        Outcome::Pending => "pending".to_owned(),
-    };
-    answered.confidence = first.filter(|_| answered.named).map(|cause| cause.confidence.measured);
-    answered.score = first.map(|cause| cause.confidence.score);
-    answered.first = family;
-    answered.doc_rank = doc_rank(engine, &diagnosis, &answered);
-    answered.root_line_hit = quotes_root(case, &diagnosis);
     let millis = world.cluster.now().as_millisecond() - began.as_millisecond();
     answered.millis = u64::try_from(millis).unwrap_or(0);
+
+    let verdict = &diagnosis.verdict;
+    let first = verdict.causes.first();
+    let names = matches!(verdict.outcome, Outcome::Cause | Outcome::Pending);
+    let named = first.filter(|_| names);
+    answered.got = match (named, verdict.outcome) {
+        (Some(cause), _) => cause.family.0.clone(),
+        (None, Outcome::Cause | Outcome::Unknown) => UNKNOWN.to_owned(),
+        (None, Outcome::Healthy) => HEALTHY.to_owned(),
+        (None, Outcome::Running) => "running".to_owned(),
+        (None, Outcome::Pending) => "pending".to_owned(),
+    };
+    answered.named = named.is_some();
+    answered.confidence = named.map(|cause| cause.confidence.measured);
+    answered.first = first.map(|cause| cause.family.0.clone());
+    answered.score = first.map(|cause| cause.confidence.score);
+    if answered.stage.is_empty() {
+        let waits = diagnosis.job.state.base == BaseState::Pending;
+        if waits { "pending" } else { "run" }.clone_into(&mut answered.stage);
+    }
+    if diagnosis.fix.is_some() {
+        answered.doc_rank = place(&engine.sections(verdict, usize::MAX), &answered);
+    }
+    let root = text::masked(&text::clean_line(case.root_cause_line.as_bytes()));
+    let root = root.trim();
+    if !root.is_empty() {
+        let from_record = case.root_cause_in == "sacct";
+        answered.root_line_hit = Some(first.is_some_and(|cause| quotes(cause, root, from_record)));
+        answered.line_rank = place(&engine.search(root), &answered);
+    }
+    if let Material::Texts(texts) = &case.material
+        && baseline
+    {
+        let text = format!("{}\n{}", texts.out, texts.err);
+        let state = texts.record.get("State").map_or("", String::as_str);
+        answered.keywords = Some(eval::keywords(state, &text).unwrap_or_default().to_owned());
+    }
     (answered, None)
+}
+
+/// At which place a right note comes; of the sections of one note the first counts.
+fn place(sections: &[Match], answered: &Answered) -> Option<usize> {
+    let mut notes: Vec<&str> = Vec::new();
+    for found in sections {
+        let note = found.chunk.family.0.as_str();
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    notes.iter().position(|note| answered.accepts(note)).map(|index| index + 1)
+}
+
+/// Whether a cause quotes the line that tells it. Where the record tells it, any field will do.
+fn quotes(cause: &Cause, root: &str, from_record: bool) -> bool {
+    cause.evidence.iter().any(|evidence| {
+        let line = evidence.text.trim();
+        match evidence.place {
+            Place::Record { .. } => from_record,
+            // The evidence is a whole line but for the label of its rank.
+            Place::Log { .. } => !line.is_empty() && (line.contains(root) || root.ends_with(line)),
+        }
+    })
 }
 
 /// The case's logs as they would have been found, its record as `sacct` would have told it.
@@ -187,35 +266,4 @@ fn of_recording(
         return Err(format!("{job} names {} jobs; a case is one", diagnoses.len()));
     }
     diagnoses.pop().ok_or_else(String::new)
-}
-
-/// At which place a right note comes when the verdict is looked up; each note counts once.
-fn doc_rank(engine: &Engine, diagnosis: &Diagnosis, answered: &Answered) -> Option<usize> {
-    let mut notes: Vec<String> = Vec::new();
-    for found in engine.sections(&diagnosis.verdict, PLACES * 4) {
-        if !notes.contains(&found.chunk.family.0) {
-            notes.push(found.chunk.family.0);
-        }
-    }
-    notes.iter().position(|note| answered.accepts(note)).map(|index| index + 1)
-}
-
-/// Whether the first cause quotes the line that tells the cause.
-fn quotes_root(case: &Case, diagnosis: &Diagnosis) -> Option<bool> {
-    let root = text::masked(&text::clean_line(case.root_cause_line.as_bytes()));
-    let root = root.trim();
-    if root.is_empty() {
-        return None;
-    }
-    let from_record = case.root_cause_in == "sacct";
-    let quotes = |evidence: &Evidence| {
-        let line = evidence.text.trim();
-        match evidence.place {
-            Place::Record { .. } => from_record,
-            // The evidence is a whole line but for the label of its rank.
-            Place::Log { .. } => !line.is_empty() && (line.contains(root) || root.ends_with(line)),
-        }
-    };
-    let first = diagnosis.verdict.causes.first();
-    Some(first.is_some_and(|cause| cause.evidence.iter().any(quotes)))
 }

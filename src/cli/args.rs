@@ -219,6 +219,26 @@ pub(super) struct Eval {
     /// Write a JSON line for each case
     #[arg(long, value_name = "FILE")]
     pub(super) results: Option<PathBuf>,
+
+    /// Print the table that turns scores into confidences, and how well it holds
+    #[arg(long)]
+    pub(super) calibrate: bool,
+
+    /// Compare with plain keywords on the same cases
+    #[arg(long)]
+    pub(super) baseline: bool,
+
+    /// Fail below this accuracy
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(super) min_accuracy: Option<f64>,
+
+    /// Fail when fewer notes of the right family come first
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(super) min_recall_at_1: Option<f64>,
+
+    /// Fail when more successes are given a cause
+    #[arg(long, value_name = "N")]
+    pub(super) max_false_alarms: Option<usize>,
 }
 
 /// Which cases of a set.
@@ -239,6 +259,12 @@ pub(super) struct Config {
 pub(super) enum ConfigCommand {
     /// Show every setting with the layer that set it
     Show,
+}
+
+/// A share, from 0 to 1.
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "a share is a number from 0 to 1".to_owned())
 }
 
 /// The closed vocabularies that front matter may use.

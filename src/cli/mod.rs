@@ -12,10 +12,10 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use crate::answer::diagnose::{Given, Hints};
-use crate::answer::evaluate::Sets;
+use crate::answer::evaluate::Wanted;
 use crate::answer::{self, World};
 use crate::config::Config;
-use crate::eval::Split;
+use crate::eval::{Split, Thresholds};
 use crate::host::{Recording, Replay, Runner, Store, System};
 use crate::model::{self, State};
 use crate::render::{self, Format, Look, Report};
@@ -186,10 +186,21 @@ fn evaluate(world: World<'_>, args: &args::Eval, printer: &Printer) -> Result<Ex
         args::Split::Blind => Split::Blind,
         args::Split::All => Split::All,
     };
-    let sets = Sets { files: args.files.clone(), split, results: args.results.clone() };
-    let evaluation = answer::evaluate::evaluate(world, &sets)?;
+    let wanted = Wanted {
+        files: args.files.clone(),
+        split,
+        results: args.results.clone(),
+        calibrate: args.calibrate,
+        baseline: args.baseline,
+        thresholds: Thresholds {
+            min_accuracy: args.min_accuracy,
+            min_recall_at_1: args.min_recall_at_1,
+            max_false_alarms: args.max_false_alarms,
+        },
+    };
+    let evaluation = answer::evaluate::evaluate(world, &wanted)?;
     printer.print(&evaluation)?;
-    Ok(if evaluation.skipped.is_empty() { Exit::Answered } else { Exit::No })
+    Ok(if evaluation.is_passed() { Exit::Answered } else { Exit::No })
 }
 
 /// `CODE` or `CODE:SIGNAL`, as the command line gives it: nothing was subtracted from it.

@@ -20,8 +20,8 @@ pub struct Case {
     pub family: String,
     /// Other labels that are as right.
     pub also: Vec<String>,
-    /// `run`, `submit` or `pending`.
-    pub stage: String,
+    /// `run`, `submit` or `pending`, where the case says it.
+    pub stage: Option<String>,
     /// How hard it is, in the words of its set.
     pub difficulty: Option<String>,
     /// Where its messages come from; cases of one source are kept together.
@@ -102,8 +102,7 @@ struct Written {
     family: String,
     #[serde(default)]
     also: Vec<String>,
-    #[serde(default)]
-    stage: String,
+    stage: Option<String>,
     difficulty: Option<String>,
     #[serde(default)]
     source: String,
@@ -148,12 +147,11 @@ fn case(line: &str) -> Result<Case, String> {
         }),
         _ => return Err("a recording needs a job, and a job a recording".to_owned()),
     };
-    let stage = if written.stage.is_empty() { "run".to_owned() } else { written.stage };
     Ok(Case {
         id: written.id,
         family: written.family,
         also: written.also,
-        stage,
+        stage: written.stage,
         difficulty: written.difficulty,
         source: written.source,
         root_cause_line: written.root_cause_line,
@@ -180,4 +178,55 @@ fn record(written: BTreeMap<String, Value>) -> BTreeMap<String, String> {
         fields.entry("Start".to_owned()).or_insert_with(|| BEGAN.to_owned());
     }
     fields
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_no_case_is_named_and_costs_no_other() {
+        let set = "{\"id\": \"1\", \"family\": \"a\"}\n\nnot json\n\
+                   {\"id\": \"2\"}\n{\"id\": \"3\", \"family\": \"b\", \"recording\": \"x\"}\n\
+                   {\"id\": \"4\", \"family\": \"b\", \"notes\": \"more\"}\n";
+        let (cases, bad) = read(set);
+        let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+        assert_eq!(ids, ["1", "4"]);
+        assert_eq!(bad.iter().map(|bad| bad.line).collect::<Vec<_>>(), [3, 4, 5]);
+        assert!(bad[1].what.contains("family"), "{}", bad[1].what);
+        assert_eq!(read(""), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn a_record_is_as_sacct_prints_it() {
+        let line = r#"{"id": "1", "family": "a", "sacct": {"NNodes": 2, "MaxRSS": null,
+            "NodeList": "n[1-2]", "Elapsed": "00:00:05"}}"#;
+        let (cases, _) = read(&line.replace('\n', ""));
+        let Material::Texts(texts) = &cases[0].material else { panic!("a record") };
+        assert_eq!(texts.record["NNodes"], "2");
+        assert_eq!(texts.record["MaxRSS"], "");
+        assert!(texts.record.contains_key("Start"), "a job that held nodes has begun");
+        let pending = r#"{"id": "1", "family": "a", "sacct": {"NodeList": "None assigned"}}"#;
+        let (cases, _) = read(pending);
+        let Material::Texts(texts) = &cases[0].material else { panic!("a record") };
+        assert!(!texts.record.contains_key("Start"));
+    }
+
+    #[test]
+    fn the_splits_are_whole_and_apart() {
+        // FNV-1a of "" is 14695981039346656037: its digits add up to 95, so modulo 3 it is 2.
+        let (cases, _) = read(r#"{"id": "1", "family": "a"}"#);
+        let held = [Split::Open, Split::Blind, Split::All].map(|split| split.holds(&cases[0]));
+        assert_eq!(held, [true, false, true]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read(text in any::<String>()) {
+            let (cases, bad) = read(&text);
+            prop_assert!(cases.len() + bad.len() <= text.lines().count());
+        }
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::calibration::{Reliability, reliability};
 use super::{HEALTHY, UNKNOWN};
 
 /// The answer to one case; a line of `--results`.
@@ -28,11 +29,17 @@ pub struct Answered {
     pub score: Option<f64>,
     /// At which place the note of the label came, from 1; `None` where it did not come.
     pub doc_rank: Option<usize>,
+    /// At which place it comes when only the line that tells the cause is looked up; `None` where
+    /// no line does, or it did not come.
+    pub line_rank: Option<usize>,
     /// Whether the line that tells the cause is among the evidence of the first cause; `None`
     /// where no line does.
     pub root_line_hit: Option<bool>,
     /// How long it took.
     pub millis: u64,
+    /// What keywords would have said, where they were asked; empty for nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keywords: Option<String>,
     /// How hard the case is.
     #[serde(skip)]
     pub difficulty: Option<String>,
@@ -102,10 +109,11 @@ pub struct Cell {
     pub cases: usize,
 }
 
-/// Where the label's note came when the verdict was looked up.
+/// Where the label's note came.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Retrieval {
-    /// Cases whose label can have a note: all but successes.
+    /// How many cases: of the verdict's all but successes, which need no note; of the lines' those
+    /// that have one.
     pub cases: usize,
     /// The share whose note came first.
     pub recall_at_1: Option<f64>,
@@ -134,8 +142,12 @@ pub struct Measures {
     pub families: Vec<FamilyRow>,
     /// Every cell that is not empty, by label and answer.
     pub confusion: Vec<Cell>,
-    /// Notes found.
+    /// Notes found by the verdict: what a person gets.
     pub retrieval: Retrieval,
+    /// Notes found by the line that tells the cause, without any verdict: what search alone does.
+    pub retrieval_by_line: Retrieval,
+    /// Whether confidences can be believed.
+    pub reliability: Reliability,
     /// Of the cases with a line that tells the cause, those whose first cause quotes it.
     pub root_lines: Share,
 }
@@ -168,7 +180,11 @@ pub fn measure(answered: &[Answered]) -> Measures {
             .collect(),
         families: families(answered),
         confusion: confusion(answered),
-        retrieval: retrieval(answered),
+        retrieval: retrieval(answered.iter().filter(|c| c.expected != HEALTHY).map(|c| c.doc_rank)),
+        retrieval_by_line: retrieval(
+            answered.iter().filter(|c| c.root_line_hit.is_some()).map(|c| c.line_rank),
+        ),
+        reliability: reliability(answered),
         root_lines: Share::of("root lines", lines.iter().filter(|hit| **hit).count(), lines.len()),
     }
 }
@@ -219,9 +235,8 @@ fn confusion(answered: &[Answered]) -> Vec<Cell> {
     cells.into_iter().map(cell).collect()
 }
 
-fn retrieval(answered: &[Answered]) -> Retrieval {
-    let ranks: Vec<Option<usize>> =
-        answered.iter().filter(|case| case.expected != HEALTHY).map(|case| case.doc_rank).collect();
+fn retrieval(ranks: impl Iterator<Item = Option<usize>>) -> Retrieval {
+    let ranks: Vec<Option<usize>> = ranks.collect();
     let within = |limit: usize| {
         let found = ranks.iter().flatten().filter(|rank| **rank <= limit).count();
         ratio(found, ranks.len())
@@ -235,5 +250,149 @@ fn retrieval(answered: &[Answered]) -> Retrieval {
         recall_at_5: within(5),
         #[expect(clippy::cast_precision_loss, reason = "numbers of cases are small")]
         mrr: (!ranks.is_empty()).then(|| sum / ranks.len() as f64),
+    }
+}
+
+/// What a measurement has to reach.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Thresholds {
+    /// The least accuracy.
+    pub min_accuracy: Option<f64>,
+    /// The least share of notes that came first.
+    pub min_recall_at_1: Option<f64>,
+    /// The most successes that may be given a cause.
+    pub max_false_alarms: Option<usize>,
+}
+
+impl Thresholds {
+    /// What was missed, in words. What could not be measured is missed.
+    pub fn missed(&self, measures: &Measures) -> Vec<String> {
+        let least = |name: &str, found: Option<f64>, least: Option<f64>| {
+            let least = least?;
+            let found_text = found.map_or_else(|| "n/a".to_owned(), |found| format!("{found:.3}"));
+            (found.is_none_or(|found| found < least))
+                .then(|| format!("{name} is {found_text}, less than {least}"))
+        };
+        let alarms = measures.false_alarms.len();
+        let most = self.max_false_alarms.filter(|most| alarms > *most);
+        [
+            least("accuracy", measures.accuracy.share, self.min_accuracy),
+            least("recall@1", measures.retrieval.recall_at_1, self.min_recall_at_1),
+            most.map(|most| format!("{alarms} false alarms, more than {most}")),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// An answer that says nothing but its label.
+    pub(in crate::eval) fn case(id: &str, expected: &str, got: &str) -> Answered {
+        Answered {
+            id: id.to_owned(),
+            expected: expected.to_owned(),
+            also: Vec::new(),
+            got: got.to_owned(),
+            named: !matches!(got, UNKNOWN | HEALTHY),
+            confidence: None,
+            first: None,
+            score: None,
+            doc_rank: None,
+            line_rank: None,
+            root_line_hit: None,
+            millis: 0,
+            keywords: None,
+            difficulty: None,
+            stage: "run".to_owned(),
+            source: String::new(),
+        }
+    }
+
+    #[test]
+    fn precision_recall_and_confusion_by_hand() {
+        // Labels a a a b none; answers a a b b c. Of a: 3 cases, 2 answers, both right: precision
+        // 2/2, recall 2/3. Of b: 1 case, 2 answers, 1 right: 1/2 and 1/1. Accuracy 3/5. The success
+        // that got a cause is the one false alarm.
+        let cases = [
+            case("1", "a", "a"),
+            case("2", "a", "a"),
+            case("3", "a", "b"),
+            case("4", "b", "b"),
+            case("5", HEALTHY, "c"),
+        ];
+        let found = measure(&cases);
+        assert_eq!(found.accuracy, Share::of("all", 3, 5));
+        assert_eq!(found.false_alarms, ["5"]);
+        let row = |name: &str| {
+            let row = found.families.iter().find(|row| row.family == name).expect("a row");
+            (row.cases, row.answers, row.right, row.precision, row.recall)
+        };
+        assert_eq!(row("a"), (3, 2, 2, Some(1.0), Some(2.0 / 3.0)));
+        assert_eq!(row("b"), (1, 2, 1, Some(0.5), Some(1.0)));
+        // Never answered, never asked: no share, not zero.
+        assert_eq!(row(HEALTHY), (1, 0, 0, None, Some(0.0)));
+        assert_eq!(row("c"), (0, 1, 0, Some(0.0), None));
+        let cells: Vec<(&str, &str, usize)> = found
+            .confusion
+            .iter()
+            .map(|cell| (cell.expected.as_str(), cell.got.as_str(), cell.cases))
+            .collect();
+        assert_eq!(cells, [("a", "a", 2), ("a", "b", 1), ("b", "b", 1), (HEALTHY, "c", 1)]);
+    }
+
+    #[test]
+    fn another_label_that_is_as_right_counts_as_itself() {
+        let mut one = case("1", "a", "b");
+        one.also = vec!["b".to_owned()];
+        let found = measure(&[one]);
+        assert_eq!(found.accuracy.right, 1);
+        assert_eq!(found.confusion.len(), 1);
+        assert_eq!((found.confusion[0].expected.as_str(), found.families.len()), ("b", 1));
+    }
+
+    #[test]
+    fn places_of_notes_by_hand() {
+        // Places 1, 3, none, 2, and a success that needs no note. Of 4: first 1/4, among three 3/4,
+        // MRR = (1 + 1/3 + 0 + 1/2) / 4 = (11/6) / 4 = 11/24.
+        let at = |rank| {
+            let mut case = case("1", "a", "a");
+            case.doc_rank = rank;
+            case
+        };
+        let cases = [at(Some(1)), at(Some(3)), at(None), at(Some(2)), case("5", HEALTHY, HEALTHY)];
+        let found = measure(&cases).retrieval;
+        assert_eq!(
+            (found.cases, found.recall_at_1, found.recall_at_3),
+            (4, Some(0.25), Some(0.75))
+        );
+        assert_eq!(found.recall_at_5, Some(0.75));
+        assert!((found.mrr.expect("measured") - 11.0 / 24.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn of_nothing_there_is_no_share() {
+        let found = measure(&[]);
+        assert_eq!(found.accuracy.share, None);
+        assert_eq!((found.retrieval.mrr, found.retrieval.recall_at_1), (None, None));
+        let wanted = Thresholds { min_accuracy: Some(0.0), ..Thresholds::default() };
+        assert_eq!(wanted.missed(&found), ["accuracy is n/a, less than 0"]);
+        assert!(Thresholds::default().missed(&found).is_empty());
+    }
+
+    #[test]
+    fn a_threshold_is_reached_when_it_is_met_exactly() {
+        let found = measure(&[case("1", "a", "a"), case("2", HEALTHY, "a")]);
+        let wanted = |min_accuracy, max_false_alarms| {
+            Thresholds { min_accuracy, max_false_alarms, min_recall_at_1: None }.missed(&found)
+        };
+        assert!(wanted(Some(0.5), Some(1)).is_empty());
+        assert_eq!(
+            wanted(Some(0.6), Some(0)),
+            ["accuracy is 0.500, less than 0.6", "1 false alarms, more than 0"]
+        );
     }
 }
