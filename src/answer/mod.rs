@@ -5,6 +5,7 @@
 //! in its notices.
 
 pub mod diagnose;
+pub mod evaluate;
 pub mod job;
 pub mod jobs;
 pub mod kb;

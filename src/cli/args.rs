@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::knowledge::Check;
 use crate::model::{BaseState, Edit};
@@ -68,6 +68,8 @@ pub(super) enum Command {
     Jobs(Jobs),
     /// Work with the knowledge base
     Kb(Kb),
+    /// Measure the diagnoses on labelled cases
+    Eval(Eval),
     /// Show settings
     Config(Config),
 }
@@ -202,6 +204,29 @@ pub(super) enum KbCommand {
     /// Prove that every note is sound
     #[command(after_help = check_help())]
     Check,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Eval {
+    /// Files of labelled cases, one JSON object a line
+    #[arg(value_name = "FILE", required = true)]
+    pub(super) files: Vec<PathBuf>,
+
+    /// Which cases: the third that is kept apart is that whose source hashes to 0 modulo 3
+    #[arg(long, value_enum, default_value_t = Split::All)]
+    pub(super) split: Split,
+
+    /// Write a JSON line for each case
+    #[arg(long, value_name = "FILE")]
+    pub(super) results: Option<PathBuf>,
+}
+
+/// Which cases of a set.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum Split {
+    Open,
+    Blind,
+    All,
 }
 
 #[derive(Debug, Args)]

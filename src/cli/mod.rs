@@ -12,8 +12,10 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use crate::answer::diagnose::{Given, Hints};
+use crate::answer::evaluate::Sets;
 use crate::answer::{self, World};
 use crate::config::Config;
+use crate::eval::Split;
 use crate::host::{Recording, Replay, Runner, Store, System};
 use crate::model::{self, State};
 use crate::render::{self, Format, Look, Report};
@@ -138,6 +140,7 @@ fn ask(
             Ok(Exit::Answered)
         }
         Command::Kb(kb) => knowledge(world, &kb.command, &printer),
+        Command::Eval(args) => evaluate(world, args, &printer),
         Command::Config(config) => match config.command {
             ConfigCommand::Show => {
                 printer.print(&answer::settings::settings(world))?;
@@ -175,6 +178,18 @@ fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Resul
     let worst = diagnoses.failures.iter().map(|failure| failure::of_answer(&failure.error).0).max();
     let worst = worst.unwrap_or(Exit::Answered);
     Ok(if unknown { worst.max(Exit::No) } else { worst })
+}
+
+fn evaluate(world: World<'_>, args: &args::Eval, printer: &Printer) -> Result<Exit, Failure> {
+    let split = match args.split {
+        args::Split::Open => Split::Open,
+        args::Split::Blind => Split::Blind,
+        args::Split::All => Split::All,
+    };
+    let sets = Sets { files: args.files.clone(), split, results: args.results.clone() };
+    let evaluation = answer::evaluate::evaluate(world, &sets)?;
+    printer.print(&evaluation)?;
+    Ok(if evaluation.skipped.is_empty() { Exit::Answered } else { Exit::No })
 }
 
 /// `CODE` or `CODE:SIGNAL`, as the command line gives it: nothing was subtracted from it.
