@@ -429,13 +429,22 @@ fn waiting(surroundings: &impl Surroundings, reason: &str) -> Waiting {
     }
 }
 
-/// The edits of the first cause's family; none when the cause is not known.
+/// The edits of the first cause: its family's, and those of the signals that were seen. None when
+/// the cause is not known.
 fn first_edits(rules: &Rules, verdict: &Verdict) -> Vec<Edit> {
-    if verdict.outcome != Outcome::Cause {
+    let cause = verdict.causes.first().filter(|_| verdict.outcome == Outcome::Cause);
+    let Some((cause, family)) = cause.and_then(|cause| Some((cause, rules.family(&cause.family)?)))
+    else {
         return Vec::new();
+    };
+    let mut edits = family.edits.clone();
+    for signal in family.signals.iter().filter(|signal| !signal.edits.is_empty()) {
+        let name = format!("{}/{}", family.id, signal.id);
+        if cause.evidence.iter().any(|piece| piece.signal == name) {
+            edits.extend(signal.edits.iter().cloned());
+        }
     }
-    let family = verdict.causes.first().and_then(|cause| rules.family(&cause.family));
-    family.map(|family| family.edits.clone()).unwrap_or_default()
+    edits
 }
 
 /// The change to the script; `None` where nobody speaks of a script.
