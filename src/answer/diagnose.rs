@@ -438,12 +438,8 @@ fn first_edits(rules: &Rules, verdict: &Verdict) -> Vec<Edit> {
         return Vec::new();
     };
     let mut edits = family.edits.clone();
-    for signal in family.signals.iter().filter(|signal| !signal.edits.is_empty()) {
-        let name = format!("{}/{}", family.id, signal.id);
-        if cause.evidence.iter().any(|piece| piece.signal == name) {
-            edits.extend(signal.edits.iter().cloned());
-        }
-    }
+    let heard = family.signals.iter().filter(|signal| cause.heard.contains(&signal.id));
+    edits.extend(heard.flat_map(|signal| signal.edits.iter().cloned()));
     edits
 }
 
