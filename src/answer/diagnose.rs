@@ -435,13 +435,18 @@ fn waiting(surroundings: &impl Surroundings, reason: &str) -> Waiting {
     }
 }
 
-/// The edits of the first cause's family; none when the cause is not known.
+/// The edits of the first cause: its family's, and those of the signals that were seen. None when
+/// the cause is not known.
 fn first_edits(rules: &Rules, verdict: &Verdict) -> Vec<Edit> {
-    if verdict.outcome != Outcome::Cause {
+    let cause = verdict.causes.first().filter(|_| verdict.outcome == Outcome::Cause);
+    let Some((cause, family)) = cause.and_then(|cause| Some((cause, rules.family(&cause.family)?)))
+    else {
         return Vec::new();
-    }
-    let family = verdict.causes.first().and_then(|cause| rules.family(&cause.family));
-    family.map(|family| family.edits.clone()).unwrap_or_default()
+    };
+    let mut edits = family.edits.clone();
+    let heard = family.signals.iter().filter(|signal| cause.heard.contains(&signal.id));
+    edits.extend(heard.flat_map(|signal| signal.edits.iter().cloned()));
+    edits
 }
 
 /// The change to the script; `None` where nobody speaks of a script.
