@@ -118,7 +118,8 @@ fn write_results(path: &Path, answered: &[Answered]) -> Result<(), AnswerError> 
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    Ok(Store::at(folder.unwrap_or(Path::new("."))).replace(&name, lines.as_bytes())?)
+    let store = Store::at(folder.unwrap_or(Path::new(".")));
+    store.replace(&name, lines.as_bytes()).map_err(AnswerError::Results)
 }
 
 /// The answer to one case; with what is wrong where there is none.

@@ -11,7 +11,7 @@ use regex::Regex;
 use serde::Serialize;
 
 use super::HEALTHY;
-use super::measure::Answered;
+use super::measure::{Answered, rank};
 
 const MAP: &str = include_str!("../../eval/family_map.json");
 
@@ -121,7 +121,10 @@ pub fn compare(answered: &[Answered]) -> Comparison {
             counts.keywords += usize::from(theirs);
         }
     }
-    Comparison { right: rows.into_values().chain([all]).collect(), wrong }
+    let mut right: Vec<Compared> = rows.into_values().collect();
+    right.sort_by_key(|row| rank(&row.name));
+    right.push(all);
+    Comparison { right, wrong }
 }
 
 #[cfg(test)]

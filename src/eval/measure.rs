@@ -200,7 +200,16 @@ fn shares<'a>(
         *right += usize::from(case.is_right());
         *cases += 1;
     }
-    counts.into_iter().map(|(name, (right, cases))| Share::of(name, right, cases)).collect()
+    let share = |(name, (right, cases)): (&str, (usize, usize))| Share::of(name, right, cases);
+    let mut shares: Vec<Share> = counts.into_iter().map(share).collect();
+    shares.sort_by_key(|share| rank(&share.name));
+    shares
+}
+
+/// Groups in the order in which people think of them; others after these, by name.
+pub(super) fn rank(name: &str) -> usize {
+    const ORDER: [&str; 6] = ["easy", "medium", "hard", "submit", "pending", "run"];
+    ORDER.iter().position(|known| *known == name).unwrap_or(ORDER.len())
 }
 
 fn families(answered: &[Answered]) -> Vec<FamilyRow> {

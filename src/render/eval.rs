@@ -52,7 +52,7 @@ fn summary(page: &mut Page<'_>, measures: &Measures) -> io::Result<()> {
             page.entry(name, MARGIN, Label::Plain, &rows.join(", "))?;
         }
     }
-    let abstained = format!("{} of other labels", measures.abstained);
+    let abstained = format!("{}, where another label is right", measures.abstained);
     page.entry("unknown", MARGIN, Label::Plain, &abstained)?;
     let alarms = match measures.false_alarms.as_slice() {
         [] => "0".to_owned(),

@@ -3,5 +3,6 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 mod dependencies;
+mod eval;
 mod layers;
 mod readme;
