@@ -135,24 +135,7 @@ fn answer(
         Material::Texts(texts) => of_texts(engine, case, texts),
         Material::Recording { path, job } => of_recording(engine, world, &folder.join(path), job),
     };
-    let mut answered = Answered {
-        id: case.id.clone(),
-        expected: case.family.clone(),
-        also: case.also.clone(),
-        got: "error".to_owned(),
-        named: false,
-        confidence: None,
-        first: None,
-        score: None,
-        doc_rank: None,
-        line_rank: None,
-        root_line_hit: None,
-        millis: 0,
-        keywords: None,
-        difficulty: case.difficulty.clone(),
-        stage: case.stage.clone().unwrap_or_default(),
-        source: case.source.clone(),
-    };
+    let mut answered = Answered::without_answer(case);
     let diagnosis = match diagnosis {
         Ok(diagnosis) => diagnosis,
         Err(what) => return (answered, Some(format!("{}: {what}", case.id))),
@@ -175,9 +158,8 @@ fn answer(
     answered.confidence = named.map(|cause| cause.confidence.measured);
     answered.first = first.map(|cause| cause.family.0.clone());
     answered.score = first.map(|cause| cause.confidence.score);
-    if answered.stage.is_empty() {
-        let waits = diagnosis.job.state.base == BaseState::Pending;
-        if waits { "pending" } else { "run" }.clone_into(&mut answered.stage);
+    if case.stage.is_none() && diagnosis.job.state.base == BaseState::Pending {
+        "pending".clone_into(&mut answered.stage);
     }
     if diagnosis.fix.is_some() {
         answered.doc_rank = place(&engine.sections(verdict, usize::MAX), &answered);
@@ -211,12 +193,14 @@ fn place(sections: &[Match], answered: &Answered) -> Option<usize> {
     notes.iter().position(|note| answered.accepts(note)).map(|index| index + 1)
 }
 
-/// Whether a cause quotes the line that tells it. Where the record tells it, any field will do.
+/// Whether a cause quotes the line that tells it. Where the record tells it, any field will do; a
+/// line that shows the record is quoted by the field's value.
 fn quotes(cause: &Cause, root: &str, from_record: bool) -> bool {
     cause.evidence.iter().any(|evidence| {
         let line = evidence.text.trim();
+        let value = line.rsplit(' ').next().unwrap_or_default();
         match evidence.place {
-            Place::Record { .. } => from_record,
+            Place::Record { .. } => from_record || (value.len() > 2 && root.contains(value)),
             // The evidence is a whole line but for the label of its rank.
             Place::Log { .. } => !line.is_empty() && (line.contains(root) || root.ends_with(line)),
         }

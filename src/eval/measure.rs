@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::calibration::{Reliability, reliability};
+use super::case::Case;
 use super::{HEALTHY, UNKNOWN};
 
 /// The answer to one case; a line of `--results`.
@@ -52,6 +53,28 @@ pub struct Answered {
 }
 
 impl Answered {
+    /// A case before it has an answer.
+    pub fn without_answer(case: &Case) -> Self {
+        Self {
+            id: case.id.clone(),
+            expected: case.family.clone(),
+            also: case.also.clone(),
+            got: "error".to_owned(),
+            named: false,
+            confidence: None,
+            first: None,
+            score: None,
+            doc_rank: None,
+            line_rank: None,
+            root_line_hit: None,
+            millis: 0,
+            keywords: None,
+            difficulty: case.difficulty.clone(),
+            stage: case.stage.clone().unwrap_or_else(|| "run".to_owned()),
+            source: case.source.clone(),
+        }
+    }
+
     /// Whether a label is right for this case.
     pub fn accepts(&self, label: &str) -> bool {
         self.expected == label || self.also.iter().any(|also| also == label)
@@ -297,28 +320,15 @@ impl Thresholds {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::case::read;
     use super::*;
 
     /// An answer that says nothing but its label.
     pub(in crate::eval) fn case(id: &str, expected: &str, got: &str) -> Answered {
-        Answered {
-            id: id.to_owned(),
-            expected: expected.to_owned(),
-            also: Vec::new(),
-            got: got.to_owned(),
-            named: !matches!(got, UNKNOWN | HEALTHY),
-            confidence: None,
-            first: None,
-            score: None,
-            doc_rank: None,
-            line_rank: None,
-            root_line_hit: None,
-            millis: 0,
-            keywords: None,
-            difficulty: None,
-            stage: "run".to_owned(),
-            source: String::new(),
-        }
+        let line = format!(r#"{{"id": "{id}", "family": "{expected}"}}"#);
+        let (cases, _) = read(&line);
+        let named = !matches!(got, UNKNOWN | HEALTHY);
+        Answered { got: got.to_owned(), named, ..Answered::without_answer(&cases[0]) }
     }
 
     #[test]

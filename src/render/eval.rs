@@ -161,6 +161,9 @@ fn confused(page: &mut Page<'_>, measures: &Measures) -> io::Result<()> {
 }
 
 fn compared(page: &mut Page<'_>, comparison: &Comparison) -> io::Result<()> {
+    if comparison.right.iter().chain([&comparison.wrong]).all(|row| row.cases == 0) {
+        return page.entry("keywords", MARGIN, Label::Plain, "no case with texts to compare on");
+    }
     let columns = [left("RIGHT KIND"), right("CASES"), right("JOBWISE"), right("KEYWORDS")];
     let row = |row: &crate::eval::Compared, name: String| {
         vec![plain(&name), plain(&row.cases), plain(&row.jobwise), plain(&row.keywords)]
