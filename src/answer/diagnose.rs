@@ -2,7 +2,7 @@
 
 mod surroundings;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -287,8 +287,11 @@ pub(super) fn one(engine: &Engine, job: Job, surroundings: &mut impl Surrounding
     }
     let verdict = classify::decide(&engine.rules, &facts_of(&job, &scanned, &reports));
     let edits = first_edits(&engine.rules, &verdict);
-    let patch =
-        if edits.is_empty() { None } else { propose(&job, surroundings, &edits, &mut notices) };
+    let patch = if edits.is_empty() {
+        None
+    } else {
+        propose(&job, surroundings, &edits, &reports, &mut notices)
+    };
     if verdict.outcome == Outcome::Unknown {
         quote_tails(&scanned, &mut reports);
     }
@@ -454,12 +457,24 @@ fn propose(
     job: &Job,
     surroundings: &mut impl Surroundings,
     edits: &[Edit],
+    logs: &[LogReport],
     notices: &mut Vec<Notice>,
 ) -> Option<Patch> {
-    let limits = job.partition.as_deref().and_then(|partition| {
+    // Only a larger request can meet a limit: nothing is asked of the scheduler for the rest.
+    let is_larger = edits.iter().any(|edit| matches!(edit, Edit::Memory | Edit::Time));
+    let partition = job.partition.as_deref().filter(|_| is_larger);
+    let limits = partition.and_then(|partition| {
         let limits = surroundings.limits(partition)?;
         limits.map_err(|error| notices.push(no_limits(partition, &error))).ok()
     });
+    let environments = match &job.work_dir {
+        Some(directory) if edits.contains(&Edit::Activate) => environments(surroundings, directory),
+        _ => Vec::new(),
+    };
+    let unread = logs.iter().filter(|log| !log.size.is_value());
+    let folders = unread.filter_map(|log| Path::new(&log.path).parent());
+    let mut folders = folders.filter(|folder| surroundings.lacks_directory(folder));
+    let missing = if edits.contains(&Edit::MakeDirectory) { folders.next() } else { None };
     let name = surroundings.script_name(job);
     let script = match surroundings.script(job)? {
         Ok((_, bytes)) => Some(bytes.as_slice()),
@@ -468,10 +483,26 @@ fn propose(
             None
         }
     };
-    let submit_line = job.submit_line.as_deref();
-    let limits = limits.as_ref();
-    let target = Target { script, name: &name, submit_line, job, limits, suggestion: None };
+    let target = Target {
+        script,
+        name: &name,
+        submit_line: job.submit_line.as_deref(),
+        job,
+        limits: limits.as_ref(),
+        suggestion: None,
+        environments: &environments,
+        missing_directory: missing.and_then(Path::to_str),
+    };
     Some(patch::propose(&target, edits))
+}
+
+/// Virtual environments by their usual names in a job's directory.
+fn environments(surroundings: &impl Surroundings, directory: &str) -> Vec<String> {
+    let usual = [".venv", "venv", "env"].into_iter();
+    let there = usual.filter(|name| {
+        surroundings.has_file(&Path::new(directory).join(name).join("bin/activate"))
+    });
+    there.map(|name| format!("{}/{name}", directory.trim_end_matches('/'))).collect()
 }
 
 fn fix(engine: &Engine, verdict: &Verdict) -> Option<Fix> {

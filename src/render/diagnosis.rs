@@ -210,6 +210,7 @@ fn patch(page: &mut Page<'_>, patch: &Patch) -> io::Result<()> {
         let from = change.from.as_deref().map_or_else(String::new, |from| format!("{from} -> "));
         let place = match change.place {
             patch::Place::CommandLine => " on the submission command, which wins over the script",
+            patch::Place::BeforeSubmitting => " before submitting",
             patch::Place::NotAtHand => " where the job is described",
             patch::Place::Script => "",
         };

@@ -4,8 +4,10 @@
 //! from here on both go the same way.
 
 use std::cell::OnceCell;
+use std::path::Path;
 
 use crate::answer::World;
+use crate::host::FileErrorKind;
 use crate::logs::{self, Asked, Located};
 use crate::model::{Job, Limits};
 use crate::sched::{Backend, Reason, SchedError};
@@ -33,6 +35,12 @@ pub(in crate::answer) trait Surroundings {
 
     /// The limits of its partition, where they can be asked for.
     fn limits(&self, partition: &str) -> Option<Result<Limits, SchedError>>;
+
+    /// Whether a directory is known not to exist.
+    fn lacks_directory(&self, path: &Path) -> bool;
+
+    /// Whether a file is there to be read.
+    fn has_file(&self, path: &Path) -> bool;
 }
 
 /// The cluster, as far as this user may see it.
@@ -63,8 +71,10 @@ impl Surroundings for Cluster<'_, '_> {
 
     fn logs(&mut self, job: &Job) -> Vec<Located> {
         // The script is read for its directives only where nothing else names the logs.
-        let named =
-            job.stdout.is_some() || job.submit_line.as_deref().is_some_and(|l| l.contains("-o"));
+        let given = job.submit_line.as_deref().map(script::parse_submit_line);
+        let given =
+            |long: &str| given.as_ref().is_some_and(|line| line.effective(0, long).is_some());
+        let named = job.stdout.is_some() || (given("output") && given("error"));
         let asked = if named { None } else { self.read_script(job).as_ref().ok().map(asked) };
         logs::locate(job, asked.as_ref(), self.world.cluster, &self.hints.log_dirs)
     }
@@ -84,6 +94,15 @@ impl Surroundings for Cluster<'_, '_> {
 
     fn limits(&self, partition: &str) -> Option<Result<Limits, SchedError>> {
         Some(self.backend.jobs.as_ref()?.limits(partition))
+    }
+
+    fn lacks_directory(&self, path: &Path) -> bool {
+        let listed = self.world.cluster.list(path);
+        listed.is_err_and(|error| error.kind == FileErrorKind::Absent)
+    }
+
+    fn has_file(&self, path: &Path) -> bool {
+        self.world.cluster.open(path).is_ok()
     }
 }
 
@@ -116,6 +135,14 @@ impl Surroundings for AtHand {
 
     fn limits(&self, _: &str) -> Option<Result<Limits, SchedError>> {
         None
+    }
+
+    fn lacks_directory(&self, _: &Path) -> bool {
+        false
+    }
+
+    fn has_file(&self, _: &Path) -> bool {
+        false
     }
 }
 
