@@ -37,6 +37,8 @@ pub struct LogFacts<'a> {
     pub stream: Stream,
     /// The step that wrote it, where it is known.
     pub step: Option<&'a StepId>,
+    /// The task of that step, where each has a file of its own.
+    pub task: Option<u64>,
     /// The scan, made with the literals of the same [`Rules`].
     pub scan: &'a Scan,
 }
