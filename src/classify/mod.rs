@@ -6,13 +6,15 @@
 //! from `sched`, the hits from `logs`, the rules from `knowledge`.
 //!
 //! The rules hold for every family; none names a case. What a single line is worth stands in
-//! [`mod@line`], what a stream says in [`mod@stream`], what the record says in [`mod@record`], and
-//! how the pieces become causes in [`mod@judge`].
+//! [`mod@line`], what a stream says in [`mod@stream`], which of several ranks died first in
+//! [`mod@ranks`], what the record says in [`mod@record`], and how the pieces become causes in
+//! [`mod@judge`].
 
 mod calibration;
 mod check;
 mod judge;
 mod line;
+mod ranks;
 mod record;
 mod rules;
 mod stream;
