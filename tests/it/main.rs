@@ -3,3 +3,5 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 mod layers;
+mod run;
+mod scheduler;

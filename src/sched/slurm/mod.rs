@@ -228,9 +228,31 @@ impl<'h> Jobs<'h> {
             .arg(format!("--delimiter={}", rows::DELIMITER))
             .arg(format!("--format={}", layout.format()))
             .arg(format!("--jobs={}", queried(id)));
-        let output = self.query(&on_cluster(cmd, id))?;
-        let (rows, unreadable) = rows::read(&output.stdout, &layout);
+        let cmd = on_cluster(cmd, id);
+        let mut stdout = Vec::new();
+        let ended = self.runner.stream(&cmd, &mut |chunk| stdout.extend_from_slice(chunk));
+        let (stdout, refusal) = match ended {
+            Ok(finished) => {
+                let output = Output { stdout, finished };
+                let refusal = refusal::of(&cmd, &output);
+                (output.stdout, refusal)
+            }
+            Err(error) => (stdout, Some(error.into())),
+        };
+        let (rows, unreadable) = rows::read(&stdout, &layout);
         let (mut jobs, found) = records::jobs(&rows, self.reading(&rows));
+        match refusal {
+            Some(error) if jobs.is_empty() => return Err(error),
+            Some(error) => notices.push(Notice::warning(
+                "broke-off",
+                format!("{error}; what came before is used, steps may be missing"),
+            )),
+            None if jobs.is_empty() && unreadable > 0 => {
+                let message = unreadable_rows(unreadable).text;
+                return Err(SchedError::Failed { command: cmd.to_string(), message });
+            }
+            None => {}
+        }
         notices.extend(found);
         if unreadable > 0 {
             notices.push(unreadable_rows(unreadable));
@@ -449,13 +471,7 @@ impl<'h> Jobs<'h> {
     /// Runs a query; what Slurm refuses becomes the error it means.
     fn query(&self, cmd: &Cmd) -> Result<Output, SchedError> {
         let output = self.runner.run(cmd)?;
-        // `scontrol write` complains and still exits with zero.
-        let complains = String::from_utf8_lossy(&output.finished.stderr);
-        let complains = complains.contains("error") || complains.contains("failed");
-        if output.finished.success() && !(output.stdout.is_empty() && complains) {
-            return Ok(output);
-        }
-        Err(refusal::meaning(cmd, &output))
+        refusal::of(cmd, &output).map_or(Ok(output), Err)
     }
 }
 
