@@ -316,12 +316,19 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
     let state = given.state.clone().unwrap_or_else(|| State::parse("FAILED"));
     let mut job = Job::bare(JobId::whole(0), state, Source::Given);
     job.exit = given.exit.into();
-    let located = given.logs.iter().map(|path| {
-        // A file that was named must be read: its error is the answer.
-        let content = world.cluster.open(path)?;
-        Ok(Located::given(path, content))
-    });
-    let located: Vec<Located> = located.collect::<Result<_, AnswerError>>()?;
+    let mut located = Vec::new();
+    let mut refused = None;
+    for path in &given.logs {
+        let opened = world.cluster.open(path);
+        refused = refused.or_else(|| opened.as_ref().err().cloned());
+        located.push(Located::given(path, opened));
+    }
+    // Of several files the others are an answer; if none can be read, that is the answer.
+    if let Some(error) = refused
+        && located.iter().all(|log| log.found.is_err())
+    {
+        return Err(error.into());
+    }
     let script = match &given.script {
         None => None,
         Some(path) => {
@@ -450,6 +457,11 @@ fn log_notices(reports: &[LogReport]) -> Vec<Notice> {
         let names = text::join(&names, "and");
         let text = format!("unpacked {names}: lines and bytes count in the unpacked text");
         notices.push(Notice::info("unpacked-log", text));
+    }
+    if reports.iter().all(|log| log.size == Known::Value(0)) {
+        let names: Vec<&str> = reports.iter().take(TOLD).map(|log| log.path.as_str()).collect();
+        let text = format!("nothing was written to {}", text::join(&names, "and"));
+        notices.push(Notice::warning("empty-log", text));
     }
     let incomplete: Vec<String> = reports
         .iter()

@@ -82,7 +82,7 @@ pub struct Located {
 
 impl Located {
     /// A file that the user named. Its ending says which stream it is.
-    pub fn given(path: &Path, content: Box<dyn Content>) -> Self {
+    pub fn given(path: &Path, opened: Result<Box<dyn Content>, FileError>) -> Self {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         Self {
             stream: if is_error_file(&name) { Stream::Error } else { Stream::Output },
@@ -91,7 +91,7 @@ impl Located {
             how: "named on the command line".to_owned(),
             step: None,
             task: None,
-            found: Ok(content),
+            found: opened.map_err(Miss::from),
         }
     }
 }

@@ -3,5 +3,6 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 mod layers;
+mod logs;
 mod run;
 mod scheduler;

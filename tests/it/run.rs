@@ -217,7 +217,7 @@ pub(crate) fn fixture(name: &str) -> String {
 const SACCT: &str = r#"case "$*" in
     *--helpformat*) say fields ;;
     *--version*) echo "slurm 22.05.8" ;;
-    *--batch-script*) [ -f "$answers/script" ] && say script ;;
+    *--batch-script*) [ ! -f "$answers/script" ] || say script ;;
     *--jobs=*) id=${*##*--jobs=}; [ ! -f "$answers/$id" ] || say "$id" ;;
     *) say 67 ;;
 esac"#;
