@@ -4,5 +4,8 @@
 
 mod layers;
 mod logs;
+mod output;
+mod own_files;
+mod processes;
 mod run;
 mod scheduler;
