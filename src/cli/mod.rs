@@ -207,12 +207,7 @@ fn knowledge(world: World<'_>, command: &KbCommand, printer: &Printer) -> Result
                 return Ok(Exit::No);
             }
         }
-        KbCommand::List { literals: true } => {
-            let mut out = io::stdout().lock();
-            for literal in answer::kb::literals()? {
-                writeln!(out, "{literal}")?;
-            }
-        }
+        KbCommand::List { literals: true } => printer.print(&answer::kb::literals()?)?,
         KbCommand::List { literals: false } => printer.print(&answer::kb::list()?)?,
         KbCommand::Show { family } => printer.print(&answer::kb::show(family)?)?,
         KbCommand::Check => {

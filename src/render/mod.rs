@@ -6,6 +6,7 @@
 
 mod diagnosis;
 mod job;
+mod json;
 mod kb;
 mod page;
 mod settings;
@@ -40,9 +41,6 @@ pub fn write(
 ) -> io::Result<()> {
     match format {
         Format::Text => report.text(&mut Page::new(out, look)),
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut *out, report)?;
-            writeln!(out)
-        }
+        Format::Json => json::write(report, out),
     }
 }

@@ -109,7 +109,7 @@ fn a_log_may_grow_and_shrink_while_it_is_read() {
         scope.spawn(|| {
             let mut log = OpenOptions::new().append(true).open(test.path(LOG)).expect("open");
             while !done.load(Ordering::Relaxed) {
-                log.write_all(&[b'x'; 100_000]).expect("written");
+                log.write_all(&b"x".repeat(100_000)).expect("written");
                 thread::sleep(Duration::from_millis(1));
                 if log.metadata().expect("there").len() > 50 << 20 {
                     log.set_len(1000).expect("cut");
@@ -189,7 +189,7 @@ fn a_packed_log_is_read_as_the_text_in_it() {
 #[test]
 fn of_a_packed_log_that_is_damaged_the_rest_is_used() {
     let test = Test::new("log-damaged");
-    let text = format!("{CUDA}{}", (0..20_000).map(|n| format!("{n}\n")).collect::<String>());
+    let text = (0..20_000).fold(CUDA.to_owned(), |text, n| format!("{text}{n}\n"));
     let whole = gzip(&test, "work/whole.out", text.as_bytes());
     test.file("work/cut.out.gz", &whole[..whole.len() / 2]);
     let shown = test.run(&["diagnose", "--log", "cut.out.gz"]);

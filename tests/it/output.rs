@@ -191,7 +191,7 @@ impl Junk {
             match self.next() % 3 {
                 0 => log.extend_from_slice(&self.next().to_ne_bytes()),
                 _ => {
-                    log.extend_from_slice(WORDS[usize::try_from(self.next() % 14).expect("small")])
+                    log.extend_from_slice(WORDS[usize::try_from(self.next() % 14).expect("small")]);
                 }
             }
         }
