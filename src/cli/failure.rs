@@ -53,7 +53,10 @@ impl Failure {
         match self {
             Self::Answer(error) => of_answer(error),
             Self::Config(_) => (Exit::Usage, Some("see: jobwise config show".to_owned())),
-            Self::Recording(_) | Self::Usage(_) => (Exit::Usage, None),
+            Self::Recording(_) => {
+                (Exit::Usage, Some("--record PATH writes what --replay PATH reads".to_owned()))
+            }
+            Self::Usage(_) => (Exit::Usage, None),
             Self::Output(_) => (Exit::QueryFailed, None),
         }
     }

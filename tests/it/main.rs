@@ -10,3 +10,4 @@ mod own_files;
 mod processes;
 mod run;
 mod scheduler;
+mod usage;

@@ -113,7 +113,9 @@ fn an_answer_that_breaks_off_is_used_as_far_as_it_goes() {
         let body = format!("case \"$*\" in *--helpformat*) say fields ;; *) say 67; {end} ;; esac");
         test.client("sacct", &body);
         let shown = test.run(&["diagnose", "67"]);
-        shown.ends(0).says("(host_oom)").says("what came before is used");
+        shown.ends(0).says("(host_oom)").says("what came before is used, steps may be missing");
+        let listed = test.run(&["jobs", "--since", "2026-11-01"]);
+        listed.ends(0).says("OUT_OF_MEMORY").says("jobs may be missing");
     }
     // Before anything came, there is nothing to use.
     test.client("sacct", "case \"$*\" in *--helpformat*) say fields ;; *) kill -9 $$ ;; esac");

@@ -145,9 +145,14 @@ impl<'h> Jobs<'h> {
         if !filter.names.is_empty() && !filter.names.iter().any(|name| name.contains(',')) {
             cmd = cmd.arg(format!("--name={}", filter.names.join(",")));
         }
-        let output = self.query(&cmd)?;
-        let (rows, unreadable) = rows::read(&output.stdout, &layout);
+        let (stdout, refusal) = self.partial(&cmd);
+        let (rows, unreadable) = rows::read(&stdout, &layout);
         let (mut jobs, mut notices) = records::jobs(&rows, self.reading(&rows));
+        match refusal {
+            Some(error) if jobs.is_empty() => return Err(error),
+            Some(error) => notices.push(broke_off(&error, "jobs")),
+            None => {}
+        }
         if unreadable > 0 {
             notices.push(unreadable_rows(unreadable));
         }
@@ -229,24 +234,12 @@ impl<'h> Jobs<'h> {
             .arg(format!("--format={}", layout.format()))
             .arg(format!("--jobs={}", queried(id)));
         let cmd = on_cluster(cmd, id);
-        let mut stdout = Vec::new();
-        let ended = self.runner.stream(&cmd, &mut |chunk| stdout.extend_from_slice(chunk));
-        let (stdout, refusal) = match ended {
-            Ok(finished) => {
-                let output = Output { stdout, finished };
-                let refusal = refusal::of(&cmd, &output);
-                (output.stdout, refusal)
-            }
-            Err(error) => (stdout, Some(error.into())),
-        };
+        let (stdout, refusal) = self.partial(&cmd);
         let (rows, unreadable) = rows::read(&stdout, &layout);
         let (mut jobs, found) = records::jobs(&rows, self.reading(&rows));
         match refusal {
             Some(error) if jobs.is_empty() => return Err(error),
-            Some(error) => notices.push(Notice::warning(
-                "broke-off",
-                format!("{error}; what came before is used, steps may be missing"),
-            )),
+            Some(error) => notices.push(broke_off(&error, "steps")),
             None if jobs.is_empty() && unreadable > 0 => {
                 let message = unreadable_rows(unreadable).text;
                 return Err(SchedError::Failed { command: cmd.to_string(), message });
@@ -468,6 +461,19 @@ impl<'h> Jobs<'h> {
         Ok((format!("the file {shown}{note}"), bytes))
     }
 
+    /// Runs a query of records: what it printed, and what went wrong, perhaps after that.
+    fn partial(&self, cmd: &Cmd) -> (Vec<u8>, Option<SchedError>) {
+        let mut stdout = Vec::new();
+        match self.runner.stream(cmd, &mut |chunk| stdout.extend_from_slice(chunk)) {
+            Ok(finished) => {
+                let output = Output { stdout, finished };
+                let refusal = refusal::of(cmd, &output);
+                (output.stdout, refusal)
+            }
+            Err(error) => (stdout, Some(error.into())),
+        }
+    }
+
     /// Runs a query; what Slurm refuses becomes the error it means.
     fn query(&self, cmd: &Cmd) -> Result<Output, SchedError> {
         let output = self.runner.run(cmd)?;
@@ -514,6 +520,11 @@ fn names_task(tasks: &str, task: u64) -> bool {
             _ => false,
         }
     })
+}
+
+fn broke_off(error: &SchedError, lacking: &str) -> Notice {
+    let text = format!("{error}; what came before is used, {lacking} may be missing");
+    Notice::warning("broke-off", text)
 }
 
 fn unreadable_rows(count: usize) -> Notice {
