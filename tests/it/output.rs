@@ -29,7 +29,7 @@ fn hostile(name: &str) -> Test {
     let record = fixture("slurm-22.05/sacct-oom.txt")
         .replace("@~@oom@~@", &format!("@~@{HOSTILE}@~@"))
         .replace("-J oom", &format!("-J {HOSTILE}"));
-    test.answer("67", &record);
+    test.record("67", &record);
     test.file("work/oom-67_4294967294.out", format!("{HOSTILE}{OOM_LOG}{HOSTILE} RuntimeError: \u{1b}[1mCUDA out of memory\u{1b}[0m\n{HOSTILE}\n").as_bytes());
     test
 }

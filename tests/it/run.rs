@@ -58,7 +58,7 @@ impl Test {
     pub(crate) fn slurm(name: &str) -> Self {
         let test = Self::new(name);
         test.answer("fields", &fixture("slurm-22.05/sacct-helpformat.txt"));
-        test.answer("67", &fixture("slurm-22.05/sacct-oom.txt"));
+        test.record("67", &fixture("slurm-22.05/sacct-oom.txt"));
         test.answer("partition", &fixture("slurm-22.05/scontrol-partition-gpu.txt"));
         test.answer("sizes", &fixture("slurm-22.05/sinfo-gpu.txt"));
         test.client("sacct", SACCT);
@@ -91,6 +91,16 @@ impl Test {
     pub(crate) fn answer(&self, name: &str, text: &str) {
         let work = self.path("work").display().to_string();
         self.file(&format!("answers/{name}"), text.replace("/home/alice", &work).as_bytes());
+    }
+
+    /// Puts the record of a job in place, as one query by id and one of a list print it.
+    pub(crate) fn record(&self, id: &str, rows: &str) {
+        self.answer(id, rows);
+        // A list has no steps and not the four columns of what was used (TotalCPU to MaxRSSNode).
+        let allocation = rows.lines().next().unwrap_or_default();
+        let cells: Vec<&str> = allocation.split("@~@").collect();
+        let listed = [&cells[..24], &cells[28..]].concat().join("@~@");
+        self.answer("list", &format!("{listed}\n"));
     }
 
     /// Writes a file.
@@ -219,7 +229,7 @@ const SACCT: &str = r#"case "$*" in
     *--version*) echo "slurm 22.05.8" ;;
     *--batch-script*) [ ! -f "$answers/script" ] || say script ;;
     *--jobs=*) id=${*##*--jobs=}; [ ! -f "$answers/$id" ] || say "$id" ;;
-    *) say 67 ;;
+    *--allocations*) say list ;;
 esac"#;
 const SCONTROL: &str = r#"case "$*" in
     *partition*) say partition ;;

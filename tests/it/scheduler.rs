@@ -9,6 +9,7 @@ const NO_SCHEDULER_HINT: &str = "--demo shows a demo cluster; --log FILE needs n
 fn a_job_is_diagnosed() {
     let test = Test::slurm("healthy");
     test.run(&["diagnose", "67"]).ends(0).says("(host_oom)").says("oom-kill event");
+    test.run(&["jobs", "--since", "2026-11-01"]).ends(0).says("67 oom alice batch OUT_OF_MEMORY");
 }
 
 #[test]
@@ -110,7 +111,9 @@ fn an_answer_that_breaks_off_is_used_as_far_as_it_goes() {
     let (job, step) = record.split_once('\n').expect("two rows");
     test.answer("67", &format!("{job}\n{}", &step[..40]));
     for end in ["kill -9 $$", "echo 'sacct: error: slurm_persist_conn_recv: lost' >&2; exit 1"] {
-        let body = format!("case \"$*\" in *--helpformat*) say fields ;; *) say 67; {end} ;; esac");
+        let body = format!(
+            "case \"$*\" in *--helpformat*) say fields ;; *--jobs=*) say 67; {end} ;; *) say list; {end} ;; esac"
+        );
         test.client("sacct", &body);
         let shown = test.run(&["diagnose", "67"]);
         shown.ends(0).says("(host_oom)").says("what came before is used, steps may be missing");
