@@ -10,15 +10,18 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use jiff::Timestamp;
 
 use crate::answer::diagnose::{Given, Hints};
+use crate::answer::stats::Question;
 use crate::answer::{self, World};
 use crate::config::Config;
+use crate::history::{Carbon, Method};
 use crate::host::{Recording, Replay, Runner, Store, System};
 use crate::model::{self, State};
 use crate::render::{self, Format, Look, Report};
 use crate::sched::{Filter, Users};
-use args::{Cli, Command, ConfigCommand, Global, KbCommand};
+use args::{Cli, Command, ConfigCommand, EnergyMethod, Global, KbCommand};
 use failure::{Exit, Failure};
 
 /// The demo cluster: a recording of a real one.
@@ -121,6 +124,10 @@ fn ask(
             printer.print(&jobs)?;
             Ok(Exit::Answered)
         }
+        Command::Stats(args) => {
+            printer.print(&answer::stats::stats(world, &question(world, args)?)?)?;
+            Ok(Exit::Answered)
+        }
         Command::Kb(kb) => knowledge(world, &kb.command, &printer),
         Command::Config(config) => match config.command {
             ConfigCommand::Show => {
@@ -171,30 +178,64 @@ fn exit_of(text: &str) -> Result<model::Exit, Failure> {
 }
 
 fn filter(world: World<'_>, args: &args::Jobs) -> Result<Filter, Failure> {
-    let (now, zone) = (world.cluster.now(), world.cluster.zone());
-    let time = |text: &str| answer::parse_time(text, now, &zone).map_err(answer::AnswerError::from);
     let failed = ["FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "DEADLINE"];
     let states = if args.failed {
         failed.map(str::to_owned).into()
     } else {
         args.state.iter().map(|state| state.to_ascii_uppercase()).collect()
     };
-    let users = if args.all_users {
-        Users::All
-    } else if args.user.is_empty() {
-        Users::Me
-    } else {
-        Users::Named(args.user.clone())
-    };
     Ok(Filter {
-        users,
+        users: users(args.all_users, &args.user),
         states,
         accounts: args.account.clone(),
         partitions: args.partition.clone(),
         names: args.name.clone(),
-        since: time(&args.since)?,
-        until: time(&args.until)?,
+        since: time(world, &args.since)?,
+        until: time(world, &args.until)?,
     })
+}
+
+fn question(world: World<'_>, args: &args::Stats) -> Result<Question, Failure> {
+    let filter = Filter {
+        users: users(args.all_users, &args.user),
+        states: Vec::new(),
+        accounts: args.account.clone(),
+        partitions: args.partition.clone(),
+        names: Vec::new(),
+        since: time(world, &args.since)?,
+        until: time(world, &args.until)?,
+    };
+    if filter.since >= filter.until {
+        let message = format!("the window ends ({}) before it begins", args.until);
+        return Err(Failure::Usage(message));
+    }
+    Ok(Question {
+        filter,
+        method: match args.method {
+            EnergyMethod::Estimate => Method::Estimate,
+            EnergyMethod::Flat => Method::Flat,
+        },
+        gpu_watts: args.gpu_watts,
+        cpu_watts: args.cpu_watts,
+        carbon: args
+            .carbon_intensity
+            .map(|grams_per_kwh| Carbon { grams_per_kwh, source: "--carbon-intensity".to_owned() }),
+    })
+}
+
+fn time(world: World<'_>, text: &str) -> Result<Timestamp, Failure> {
+    let time = answer::parse_time(text, world.cluster.now(), &world.cluster.zone());
+    Ok(time.map_err(answer::AnswerError::from)?)
+}
+
+fn users(all: bool, named: &[String]) -> Users {
+    if all {
+        Users::All
+    } else if named.is_empty() {
+        Users::Me
+    } else {
+        Users::Named(named.to_vec())
+    }
 }
 
 fn knowledge(world: World<'_>, command: &KbCommand, printer: &Printer) -> Result<Exit, Failure> {

@@ -248,9 +248,8 @@ impl Energy {
                 !begins_with_digit && !digit(&plain[at + key.len()..], false)
             })
         };
-        let longest = |row: &Constant| {
-            row.key.split('|').filter(|key| fits(key)).map(str::len).max()
-        };
+        let longest =
+            |row: &Constant| row.key.split('|').filter(|key| fits(key)).map(str::len).max();
         let fitting = self.gpus.iter().filter_map(|row| Some((longest(row)?, row)));
         fitting.max_by_key(|(length, _)| *length).map(|(_, row)| row)
     }
@@ -267,7 +266,7 @@ fn slices(name: &str) -> Option<u8> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Carbon {
     /// Grams for a kilowatt-hour.
-    pub grams_per_kwh: u64,
+    pub grams_per_kwh: u32,
     /// Who says so.
     pub source: String,
 }
@@ -275,8 +274,7 @@ pub struct Carbon {
 impl Carbon {
     /// Its kilograms.
     pub fn kilograms(&self, energy: Range) -> Range {
-        #[expect(clippy::cast_precision_loss, reason = "a few hundred grams")]
-        energy.times(self.grams_per_kwh as f64 / 1000.0)
+        energy.times(f64::from(self.grams_per_kwh) / 1000.0)
     }
 }
 
@@ -292,8 +290,7 @@ mod tests {
     }
 
     fn held(gpu: &str, gpu_hours: u64, core_hours: u64, gib_hours: u64) -> Held {
-        let share =
-            Share { core_seconds: core_hours * HOUR, mib_seconds: gib_hours * 1024 * HOUR };
+        let share = Share { core_seconds: core_hours * HOUR, mib_seconds: gib_hours * 1024 * HOUR };
         let mut held = Held { runs: 1, ..Held::default() };
         if gpu_hours > 0 {
             held.gpus.insert(gpu.to_owned(), gpu_hours * HOUR);

@@ -217,7 +217,7 @@ impl Tally {
         } else {
             Held { runs: 1, ..Held::default() }
         };
-        self.names_gpus |= job.allocated.gpus().is_some() || job.requested.gpus().is_some();
+        self.names_gpus |= job.allocated.gpus().is_some();
         if outcome == Outcome::Failed {
             let cause = cause(job);
             if cause.is_none() {

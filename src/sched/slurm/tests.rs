@@ -93,7 +93,7 @@ fn id(text: &str) -> JobId {
 }
 
 fn settings() -> config::Scheduler {
-    config::Scheduler { deadline_seconds: 30, list_deadline_seconds: 120 }
+    config::Scheduler { deadline_seconds: 30, list_deadline_seconds: 120, list_days: 7 }
 }
 
 fn jobs(fake: &Fake) -> Jobs<'_> {

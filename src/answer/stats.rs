@@ -1,0 +1,437 @@
+//! How much fails, why, and what does that waste?
+
+use jiff::Timestamp;
+use serde::{Serialize, Serializer};
+
+use super::{AnswerError, World, rules};
+use crate::classify::{Facts, Rules, decide};
+use crate::config::{Config, Origin};
+use crate::history::{Carbon, Energy, Held, Method, Outcome, Range, Site, Tally};
+use crate::math::{self, Share};
+use crate::model::{BaseState, Job, Notice, Outcome as Judged};
+use crate::sched::{Filter, SchedError, Users};
+use crate::text;
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// Whose jobs, and which window.
+    pub filter: Filter,
+    /// How energy is worked out.
+    pub method: Method,
+    /// Watts of a GPU, over the settings.
+    pub gpu_watts: Option<u32>,
+    /// Watts of a core, over the settings.
+    pub cpu_watts: Option<u32>,
+    /// Carbon intensity, over the settings.
+    pub carbon: Option<Carbon>,
+}
+
+/// The runs that ended in a window.
+#[derive(Debug, Serialize)]
+pub struct Stats {
+    /// `jobwise/stats/1`.
+    pub schema: &'static str,
+    /// Begin of the window.
+    pub since: Timestamp,
+    /// End of the window, not included.
+    pub until: Timestamp,
+    /// Whose runs; `None` for everybody's.
+    pub users: Option<Vec<String>>,
+    /// How they ended.
+    pub runs: Runs,
+    /// Failed runs among those that completed or failed.
+    pub failure_rate: Rate,
+    /// What all ended runs held.
+    pub used: Amount,
+    /// What the failed ones of them held: the most that their failures can have wasted.
+    pub wasted: Amount,
+    /// Failed runs by cause, the most energy first.
+    pub causes: Vec<CauseRow>,
+    /// How the runs of no known cause exited, the most frequent first.
+    pub unknown_exits: Vec<ExitRow>,
+    /// By partition, the most wasted energy first.
+    pub partitions: Vec<PartitionRow>,
+    /// How energy was worked out.
+    pub energy: EnergyNotes,
+    /// What the answer lacks.
+    pub notices: Vec<Notice>,
+}
+
+/// Runs by how they ended. Each run of a requeued job counts, and each task of an array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Runs {
+    /// Held nodes and ended in the window: the sum of the next six.
+    pub ended: u64,
+    /// The last command of the script returned zero.
+    pub completed: u64,
+    /// FAILED, TIMEOUT, OUT_OF_MEMORY, NODE_FAIL, BOOT_FAIL, DEADLINE.
+    pub failed: u64,
+    /// Cancelled by somebody.
+    pub cancelled: u64,
+    /// Made way for another job.
+    pub preempted: u64,
+    /// Put back into the queue.
+    pub requeued: u64,
+    /// Ended in a state that jobwise does not know.
+    pub other: u64,
+    /// Refused, or cancelled or overdue while waiting: no runs at all.
+    pub never_started: u64,
+    /// Has not ended.
+    pub running: u64,
+    /// Waits.
+    pub pending: u64,
+    /// Completed, but a step failed.
+    pub completed_with_failed_step: u64,
+}
+
+/// A failure rate with its denominator and its 95 % (Wilson) interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Rate {
+    /// Failed runs.
+    pub failed: u64,
+    /// Runs that completed or failed.
+    pub of: u64,
+    /// The share; `None` where nothing completed or failed.
+    #[serde(serialize_with = "decimals_of_some")]
+    pub rate: Option<f64>,
+    /// The lower end of the interval.
+    #[serde(serialize_with = "decimals_of_some")]
+    pub low: Option<f64>,
+    /// The upper end of the interval.
+    #[serde(serialize_with = "decimals_of_some")]
+    pub high: Option<f64>,
+}
+
+/// What runs held, for as long as they held it. `None` is not recorded, never zero.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Amount {
+    /// The runs.
+    pub runs: u64,
+    /// Those whose record does not say what they held: they are in none of the sums.
+    pub unrecorded: u64,
+    /// Hours of GPUs.
+    #[serde(serialize_with = "decimals_of_some")]
+    pub gpu_hours: Option<f64>,
+    /// Hours of CPU cores as the scheduler counts them.
+    #[serde(serialize_with = "decimals_of_some")]
+    pub core_hours: Option<f64>,
+    /// Kilowatt-hours.
+    pub kwh: Option<Estimate>,
+    /// Kilograms of carbon dioxide, where the site's factor is known.
+    pub co2_kg: Option<Estimate>,
+}
+
+/// An amount with its range.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The amount.
+    #[serde(serialize_with = "digits")]
+    pub value: f64,
+    /// The least that it may be; `None` where the method claims no range.
+    #[serde(serialize_with = "digits_of_some")]
+    pub low: Option<f64>,
+    /// The most.
+    #[serde(serialize_with = "digits_of_some")]
+    pub high: Option<f64>,
+}
+
+/// A cause of failure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CauseRow {
+    /// A family, a state, or `unknown`: the record alone names none.
+    pub cause: String,
+    /// What its runs held.
+    pub wasted: Amount,
+}
+
+/// A way to exit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ExitRow {
+    /// In words.
+    pub exit: String,
+    /// The runs.
+    pub runs: u64,
+}
+
+/// A partition.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PartitionRow {
+    /// Its name; `None` where the record names none.
+    pub partition: Option<String>,
+    /// Its failure rate.
+    pub failure_rate: Rate,
+    /// What its ended runs held.
+    pub used: Amount,
+    /// What its failed runs held.
+    pub wasted: Amount,
+}
+
+/// How energy was worked out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EnergyNotes {
+    /// `estimate` or `flat`; nothing is measured.
+    pub method: &'static str,
+    /// What it rests on.
+    pub assumptions: Vec<String>,
+    /// What it leaves out.
+    pub missing: Vec<&'static str>,
+    /// Grams of CO2 for a kilowatt-hour, where somebody has told.
+    pub carbon_grams_per_kwh: Option<u32>,
+    /// Who told.
+    pub carbon_source: Option<String>,
+}
+
+/// Sums over the runs of a window.
+pub fn stats(world: World<'_>, question: &Question) -> Result<Stats, AnswerError> {
+    let backend = world.backend();
+    let source = backend.jobs.as_ref().ok_or(SchedError::NoScheduler)?;
+    let rules = rules()?;
+    let mut tally = Tally::default();
+    let notices = source.each(&question.filter, &mut |job| {
+        tally.add(&job, |job| cause(&rules, job));
+    })?;
+    let users = match &question.filter.users {
+        Users::All => None,
+        Users::Named(names) => Some(names.clone()),
+        Users::Me => {
+            let caller = world.cluster.caller();
+            Some(vec![caller.name.unwrap_or_else(|| caller.uid.to_string())])
+        }
+    };
+    let meter = Meter::new(world.config, question, &tally);
+    let mut report = report(&tally, &meter);
+    report.since = question.filter.since;
+    report.until = question.filter.until;
+    report.users = users;
+    report.notices.splice(0..0, notices);
+    Ok(report)
+}
+
+/// The cause that the record alone names, by the rules of `diagnose`; where no family fits, a
+/// state that says itself what happened.
+fn cause(rules: &Rules, job: &Job) -> Option<String> {
+    let facts = Facts { job: Some(job), logs: Vec::new(), logs_complete: false };
+    let verdict = decide(rules, &facts);
+    match verdict.causes.into_iter().next() {
+        Some(first) if verdict.outcome == Judged::Cause => Some(first.family.0),
+        _ if job.state.base == BaseState::Failed => None,
+        _ => Some(job.state.word().to_ascii_lowercase()),
+    }
+}
+
+/// Turns what was held into hours, energy and carbon.
+struct Meter {
+    method: Method,
+    energy: Energy,
+    carbon: Option<Carbon>,
+    /// Whether GPUs are counted here at all.
+    counts_gpus: bool,
+}
+
+impl Meter {
+    fn new(config: &Config, question: &Question, tally: &Tally) -> Self {
+        let told = &config.settings.energy;
+        let watts = |flag: Option<u32>, setting: u32| {
+            flag.or((setting > 0).then_some(setting)).map(f64::from)
+        };
+        let site = Site {
+            pue: (told.pue_percent > 0).then(|| f64::from(told.pue_percent) / 100.0),
+            gpu_watts: watts(question.gpu_watts, told.gpu_watts),
+            core_watts: watts(question.cpu_watts, told.cpu_watts),
+        };
+        Self {
+            method: question.method,
+            energy: Energy::new(question.method, &site),
+            carbon: question.carbon.clone().or_else(|| told_carbon(config)),
+            counts_gpus: tally.names_gpus,
+        }
+    }
+
+    fn amount(&self, held: &Held) -> Amount {
+        #[expect(clippy::cast_precision_loss, reason = "hours are told to four decimals")]
+        let hours = |seconds: u64| seconds as f64 / 3600.0;
+        let energy = self.energy.of(held);
+        let carbon = self.carbon.as_ref();
+        Amount {
+            runs: held.runs,
+            unrecorded: held.unrecorded,
+            gpu_hours: held.gpu_seconds().filter(|_| self.counts_gpus).map(hours),
+            core_hours: held.core_seconds().map(hours),
+            kwh: energy.map(Estimate::from),
+            co2_kg: energy.and_then(|energy| Some(carbon?.kilograms(energy).into())),
+        }
+    }
+}
+
+/// The carbon intensity of the settings, with the layer that set it.
+fn told_carbon(config: &Config) -> Option<Carbon> {
+    let grams_per_kwh = config.settings.energy.carbon_grams_per_kwh;
+    let (_, origin) = config.origins.get("energy.carbon_grams_per_kwh")?;
+    (grams_per_kwh > 0 && *origin != Origin::Default)
+        .then(|| Carbon { grams_per_kwh, source: origin.to_string() })
+}
+
+/// The report on a tally; whose it is and of when stands in the question.
+fn report(tally: &Tally, meter: &Meter) -> Stats {
+    let all = tally.held(&Outcome::ENDED, None);
+    let runs = runs(tally);
+    let mut causes: Vec<CauseRow> = tally
+        .causes
+        .iter()
+        .map(|(cause, held)| CauseRow {
+            cause: cause.clone().unwrap_or_else(|| "unknown".to_owned()),
+            wasted: meter.amount(held),
+        })
+        .collect();
+    causes.sort_by(|a, b| by_waste(&a.wasted, &b.wasted).then_with(|| a.cause.cmp(&b.cause)));
+    let mut partitions: Vec<PartitionRow> =
+        tally.partitions().into_iter().filter_map(|name| partition(tally, meter, name)).collect();
+    partitions
+        .sort_by(|a, b| by_waste(&a.wasted, &b.wasted).then_with(|| a.partition.cmp(&b.partition)));
+    let mut unknown_exits: Vec<ExitRow> = tally
+        .exits
+        .iter()
+        .map(|(exit, runs)| ExitRow { exit: exit.clone(), runs: *runs })
+        .collect();
+    unknown_exits.sort_by(|a, b| b.runs.cmp(&a.runs).then_with(|| a.exit.cmp(&b.exit)));
+    Stats {
+        schema: "jobwise/stats/1",
+        since: Timestamp::UNIX_EPOCH,
+        until: Timestamp::UNIX_EPOCH,
+        users: None,
+        failure_rate: rate(runs.failed, runs.completed),
+        used: meter.amount(&all),
+        wasted: meter.amount(&tally.held(&[Outcome::Failed], None)),
+        causes,
+        unknown_exits,
+        partitions,
+        energy: EnergyNotes {
+            method: match meter.method {
+                Method::Estimate => "estimate",
+                Method::Flat => "flat",
+            },
+            assumptions: meter.energy.assumptions(&all),
+            missing: meter.energy.missing(),
+            carbon_grams_per_kwh: meter.carbon.as_ref().map(|carbon| carbon.grams_per_kwh),
+            carbon_source: meter.carbon.as_ref().map(|carbon| carbon.source.clone()),
+        },
+        notices: notices(&runs, &all, tally),
+        runs,
+    }
+}
+
+fn runs(tally: &Tally) -> Runs {
+    let count = |outcome| tally.held(&[outcome], None).runs;
+    Runs {
+        ended: tally.held(&Outcome::ENDED, None).runs,
+        completed: count(Outcome::Completed),
+        failed: count(Outcome::Failed),
+        cancelled: count(Outcome::Cancelled),
+        preempted: count(Outcome::Preempted),
+        requeued: count(Outcome::Requeued),
+        other: count(Outcome::Other),
+        never_started: count(Outcome::NeverStarted),
+        running: count(Outcome::Running),
+        pending: count(Outcome::Pending),
+        completed_with_failed_step: tally.failed_steps,
+    }
+}
+
+/// A partition in which something ended.
+fn partition(tally: &Tally, meter: &Meter, name: &Option<String>) -> Option<PartitionRow> {
+    let held = |outcomes: &[Outcome]| tally.held(outcomes, Some(name));
+    let used = held(&Outcome::ENDED);
+    let failed = held(&[Outcome::Failed]);
+    (used.runs > 0).then(|| PartitionRow {
+        partition: name.clone(),
+        failure_rate: rate(failed.runs, held(&[Outcome::Completed]).runs),
+        used: meter.amount(&used),
+        wasted: meter.amount(&failed),
+    })
+}
+
+fn rate(failed: u64, completed: u64) -> Rate {
+    let of = failed + completed;
+    let share = math::wilson(failed, of);
+    let part = |part: fn(&Share) -> f64| share.as_ref().map(part);
+    Rate {
+        failed,
+        of,
+        rate: part(|share| share.value),
+        low: part(|share| share.low),
+        high: part(|share| share.high),
+    }
+}
+
+fn by_waste(a: &Amount, b: &Amount) -> std::cmp::Ordering {
+    let energy = |amount: &Amount| amount.kwh.map_or(-1.0, |kwh| kwh.value);
+    energy(b).total_cmp(&energy(a)).then(b.runs.cmp(&a.runs))
+}
+
+fn notices(runs: &Runs, all: &Held, tally: &Tally) -> Vec<Notice> {
+    let mut notices = Vec::new();
+    if all.unrecorded > 0 {
+        notices.push(Notice::warning(
+            "unrecorded-allocation",
+            format!(
+                "{} not recorded with what it held or how long: in no sum of hours or energy",
+                text::count(all.unrecorded, "ended run"),
+            ),
+        ));
+    }
+    if all.without_memory > 0 {
+        notices.push(Notice::info(
+            "unrecorded-memory",
+            format!("the memory of {} is not recorded", text::count(all.without_memory, "run")),
+        ));
+    }
+    if runs.other > 0 {
+        notices.push(Notice::warning(
+            "unknown-state",
+            format!("{} in a state that jobwise does not know", text::count(runs.other, "run")),
+        ));
+    }
+    if let Some(unknown) = tally.causes.get(&None) {
+        let of = text::count(runs.failed, "failed run");
+        let text = format!("the record alone names no cause for {} of {of}", unknown.runs);
+        notices
+            .push(Notice::info("cause-not-recorded", text).hint(
+                "jobwise diagnose JOB also reads its logs; jobwise jobs --failed lists them",
+            ));
+    }
+    if runs.completed_with_failed_step > 0 {
+        let completed = text::count(runs.completed_with_failed_step, "completed run");
+        notices.push(Notice::info(
+            "failed-step",
+            format!("{completed} had a step that failed, and count as completed"),
+        ));
+    }
+    notices
+}
+
+impl From<Range> for Estimate {
+    fn from(range: Range) -> Self {
+        let (low, high) = range.bounds.unzip();
+        Self { value: range.value, low, high }
+    }
+}
+
+/// Four decimals: a third of a second of an hour.
+fn decimals_of_some<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    value.map(|value| (value * 10_000.0).round() / 10_000.0).serialize(serializer)
+}
+
+/// Four significant digits: more than any estimate has.
+fn digits<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    significant(*value).serialize(serializer)
+}
+
+fn digits_of_some<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    value.map(significant).serialize(serializer)
+}
+
+fn significant(value: f64) -> f64 {
+    // Through the decimal form, so that the printed number has no tail of binary noise.
+    format!("{value:.3e}").parse().unwrap_or(value)
+}
