@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use super::{AnswerError, World, rules};
 use crate::classify::{Facts, Rules, decide};
 use crate::config::{Config, Origin};
-use crate::history::{Carbon, Energy, Held, Method, Outcome, Range, Site, Tally};
+use crate::history::{Assumption, Carbon, Energy, Held, Method, Outcome, Range, Site, Tally};
 use crate::math::{self, Share};
 use crate::model::{BaseState, Job, Notice, Outcome as Judged};
 use crate::sched::{Filter, SchedError, Users};
@@ -168,12 +168,12 @@ pub struct PartitionRow {
 }
 
 /// How energy was worked out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EnergyNotes {
     /// `estimate` or `flat`; nothing is measured.
     pub method: &'static str,
     /// What it rests on.
-    pub assumptions: Vec<String>,
+    pub assumptions: Vec<AssumptionRow>,
     /// What it leaves out.
     pub missing: Vec<&'static str>,
     /// Grams of CO2 for a kilowatt-hour, where somebody has told.
@@ -182,12 +182,26 @@ pub struct EnergyNotes {
     pub carbon_source: Option<String>,
 }
 
+/// A figure that the energy rests on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AssumptionRow {
+    /// Of what: a GPU type, a core, the PUE.
+    pub what: String,
+    /// How much.
+    #[serde(flatten)]
+    pub figure: Estimate,
+    /// Its unit; `times` for a factor, empty for a ratio.
+    pub unit: &'static str,
+}
+
 /// Sums over the runs of a window.
 pub fn stats(world: World<'_>, question: &Question) -> Result<Stats, AnswerError> {
     let backend = world.backend();
     let source = backend.jobs.as_ref().ok_or(SchedError::NoScheduler)?;
     let rules = rules()?;
     let mut tally = Tally::default();
+    // The scheduler keeps seconds.
+    let second = |at: Timestamp| Timestamp::from_second(at.as_second()).unwrap_or(at);
     let notices = source.each(&question.filter, &mut |job| {
         tally.add(&job, |job| cause(&rules, job));
     })?;
@@ -201,8 +215,8 @@ pub fn stats(world: World<'_>, question: &Question) -> Result<Stats, AnswerError
     };
     let meter = Meter::new(world.config, question, &tally);
     let mut report = report(&tally, &meter);
-    report.since = question.filter.since;
-    report.until = question.filter.until;
+    report.since = second(question.filter.since);
+    report.until = second(question.filter.until);
     report.users = users;
     report.notices.splice(0..0, notices);
     Ok(report)
@@ -311,7 +325,7 @@ fn report(tally: &Tally, meter: &Meter) -> Stats {
                 Method::Estimate => "estimate",
                 Method::Flat => "flat",
             },
-            assumptions: meter.energy.assumptions(&all),
+            assumptions: meter.energy.assumptions(&all).into_iter().map(Into::into).collect(),
             missing: meter.energy.missing(),
             carbon_grams_per_kwh: meter.carbon.as_ref().map(|carbon| carbon.grams_per_kwh),
             carbon_source: meter.carbon.as_ref().map(|carbon| carbon.source.clone()),
@@ -410,6 +424,13 @@ fn notices(runs: &Runs, all: &Held, tally: &Tally) -> Vec<Notice> {
     notices
 }
 
+impl From<Assumption> for AssumptionRow {
+    fn from(assumption: Assumption) -> Self {
+        let Assumption { what, figure, unit } = assumption;
+        Self { what, figure: figure.into(), unit }
+    }
+}
+
 impl From<Range> for Estimate {
     fn from(range: Range) -> Self {
         let (low, high) = range.bounds.unzip();
@@ -434,4 +455,222 @@ fn digits_of_some<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S
 fn significant(value: f64) -> f64 {
     // Through the decimal form, so that the printed number has no tail of binary noise.
     format!("{value:.3e}").parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::path::Path;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::host::Replay;
+
+    /// What `sacct` of 22.05 printed of a small cluster with many deliberate failures.
+    pub(crate) const HISTORY: &str = include_str!("../../fixtures/slurm-22.05/sacct-history.txt");
+    const HELP: &str = include_str!("../../fixtures/slurm-22.05/sacct-helpformat.txt");
+    const SINCE: i64 = 1_795_952_483;
+    const UNTIL: i64 = 1_796_038_883;
+
+    /// The answer on a cluster whose `sacct` prints these rows.
+    pub(crate) fn answer(rows: &str, settings: &str, change: impl Fn(&mut Question)) -> Stats {
+        let columns = "JobID,State,ExitCode,DerivedExitCode,Partition,Reason,Start,End,Elapsed,\
+                       Timelimit,AllocCPUS,AllocTRES,NodeList";
+        let argv = [
+            "sacct",
+            "--parsable2",
+            "--noheader",
+            "--allocations",
+            "--delimiter=@~@",
+            &format!("--format={columns}"),
+            &format!("--starttime=uts{SINCE}"),
+            &format!("--endtime=uts{UNTIL}"),
+            "--allusers",
+            "--duplicates",
+        ];
+        let ended = json!({"exit": {"status": 0, "stderr": "00"}});
+        let recording = json!({
+            "format": 1,
+            "jobwise": "0.1.0",
+            "clock": "2026-11-30T11:41:23Z",
+            "zone": {"name": null, "offset_seconds": 0},
+            "caller": {"uid": 1001, "name": "alice"},
+            "environment": {},
+            "commands": [
+                {"argv": ["sacct", "--helpformat"], "stdout": "01", "end": ended},
+                {"argv": argv, "stdout": "02", "end": ended},
+            ],
+            "files": [{"path": "site.toml", "outcome": {"content": {
+                "size": settings.len(), "modified": null, "ranges": [{"offset": 0, "blob": "03"}],
+            }}}],
+            "directories": [],
+            "blobs": {
+                "00": {"text": ""}, "01": {"text": HELP}, "02": {"text": rows},
+                "03": {"text": settings},
+            },
+        });
+        let cluster = Replay::parse(Path::new("test"), recording.to_string().as_bytes())
+            .expect("a recording");
+        let config = Config::load(&cluster, Some(Path::new("site.toml"))).expect("settings");
+        let at = |second| Timestamp::from_second(second).expect("a time");
+        let filter = Filter {
+            users: Users::All,
+            states: Vec::new(),
+            accounts: Vec::new(),
+            partitions: Vec::new(),
+            names: Vec::new(),
+            since: at(SINCE),
+            until: at(UNTIL),
+        };
+        let mut question = Question {
+            filter,
+            method: Method::Estimate,
+            gpu_watts: None,
+            cpu_watts: None,
+            carbon: None,
+        };
+        change(&mut question);
+        let world = World { cluster: &cluster, config: &config, store: None };
+        stats(world, &question).expect("an answer")
+    }
+
+    fn near(found: Option<f64>, expected: f64) {
+        let found = found.expect("recorded");
+        assert!((found - expected).abs() < 1e-9, "{found} is not {expected}");
+    }
+
+    #[test]
+    fn a_real_history_is_counted_as_awk_counts_it() {
+        // The expected numbers are those of an awk script over the same rows: node list not
+        // "None assigned", by state, elapsed x AllocCPUS, elapsed x the number after `gres/gpu=`.
+        let stats = answer(HISTORY, "", |_| ());
+        let expected = Runs {
+            ended: 131,
+            completed: 51,
+            failed: 60 + 6 + 3 + 2,
+            cancelled: 4,
+            preempted: 2,
+            requeued: 3,
+            other: 0,
+            never_started: 22,
+            running: 7,
+            pending: 30,
+            completed_with_failed_step: 3,
+        };
+        assert_eq!(stats.runs, expected);
+        near(stats.wasted.core_hours, 456.0 / 3600.0);
+        near(stats.used.core_hours, 940.0 / 3600.0);
+        near(stats.wasted.gpu_hours, 4.0 / 3600.0);
+        near(stats.used.gpu_hours, 10.0 / 3600.0);
+        let rate = stats.failure_rate;
+        assert_eq!((rate.failed, rate.of), (71, 122));
+        near(rate.rate, 71.0 / 122.0);
+        let partitions: Vec<_> = stats
+            .partitions
+            .iter()
+            .map(|row| {
+                let name = row.partition.as_deref().expect("recorded");
+                (name, row.failure_rate.failed, row.failure_rate.of)
+            })
+            .collect();
+        let expected = [
+            ("batch", 64, 105),
+            ("gpu", 4, 10),
+            ("flaky", 2, 3),
+            ("cloud", 1, 1),
+            ("exclusive", 0, 1),
+            ("over", 0, 1),
+            ("unlim", 0, 1),
+        ];
+        assert_eq!(partitions, expected);
+        assert!(stats.notices.iter().all(|notice| notice.code != "unrecorded-allocation"));
+    }
+
+    #[test]
+    fn energy_of_a_real_history_by_hand() {
+        // Failed runs: 4 GPU-s of a100, beside them 8 core-s and 600 MiB-s; on CPUs only 448 core-s
+        // and 44500 MiB-s. In joules:
+        let gpu_runs = 4.0 * 400.0 * 0.6 + 8.0 * 5.0 + 600.0 * 1.048_576e-3 * 0.15;
+        let cpu_runs = 448.0 * 5.0 + 44_500.0 * 1.048_576e-3 * 0.15;
+        let joules = (gpu_runs * 1.3 + cpu_runs * 1.2) * 1.56;
+        let stats = answer(HISTORY, "", |_| ());
+        near(stats.wasted.kwh.map(|kwh| kwh.value), joules / 3.6e6);
+        assert_eq!(stats.wasted.co2_kg, None);
+        assert_eq!(stats.energy.carbon_grams_per_kwh, None);
+    }
+
+    #[test]
+    fn causes_are_those_that_the_record_alone_names() {
+        let stats = answer(HISTORY, "", |_| ());
+        let runs = |cause: &str| {
+            let row = stats.causes.iter().find(|row| row.cause == cause);
+            row.map_or(0, |row| row.wasted.runs)
+        };
+        assert_eq!(runs("time_limit"), 2);
+        assert_eq!(runs("node_fail"), 3);
+        // Six in the state OUT_OF_MEMORY, and one FAILED whose step was 0:125.
+        assert_eq!(runs("host_oom"), 7);
+        assert_eq!(stats.causes.iter().map(|row| row.wasted.runs).sum::<u64>(), 71);
+        let exits: u64 = stats.unknown_exits.iter().map(|row| row.runs).sum();
+        assert_eq!(exits, runs("unknown"));
+    }
+
+    #[test]
+    fn the_order_of_the_records_does_not_change_a_byte() {
+        let told = |rows: &[&str]| {
+            let stats = answer(&format!("{}\n", rows.join("\n")), "", |_| ());
+            serde_json::to_string(&stats).expect("JSON")
+        };
+        let mut rows: Vec<&str> = HISTORY.lines().collect();
+        let first = told(&rows);
+        rows.reverse();
+        assert_eq!(told(&rows), first);
+        rows.sort_by_key(|row| row.len());
+        assert_eq!(told(&rows), first);
+    }
+
+    #[test]
+    fn the_site_s_word_counts_and_is_named() {
+        let settings = "[energy]\ncarbon_grams_per_kwh = 50\ncpu_watts = 10\n";
+        let flat = |question: &mut Question| question.method = Method::Flat;
+        let stats = answer(HISTORY, settings, flat);
+        // 4 GPU-s x 400 W + 456 core-s x 10 W = 6160 J.
+        near(stats.wasted.kwh.map(|kwh| kwh.value), 6160.0 / 3.6e6);
+        near(stats.wasted.co2_kg.map(|kg| kg.value), 6160.0 / 3.6e6 * 0.05);
+        assert_eq!(stats.energy.carbon_source.as_deref(), Some("site.toml"));
+        // The command line has the last word.
+        let stats = answer(HISTORY, settings, |question| {
+            flat(question);
+            question.cpu_watts = Some(15);
+            question.gpu_watts = Some(300);
+        });
+        near(stats.wasted.kwh.map(|kwh| kwh.value), (4.0 * 300.0 + 456.0 * 15.0) / 3.6e6);
+    }
+
+    #[test]
+    fn a_state_that_no_family_covers_is_its_own_cause() {
+        let row = "9@~@DEADLINE@~@0:0@~@0:0@~@batch@~@None@~@1796034865@~@1796034942@~@00:01:17@~@\
+                   00:02:00@~@2@~@cpu=2,mem=200M,node=1@~@c01\n";
+        let causes = answer(row, "", |_| ()).causes;
+        assert_eq!(causes.len(), 1);
+        assert_ne!(causes[0].cause, "unknown");
+    }
+
+    #[test]
+    fn what_is_not_recorded_is_null() {
+        // A record without AllocTRES, as of a Slurm that did not keep it.
+        let row = "9@~@FAILED@~@1:0@~@0:0@~@batch@~@None@~@1796034865@~@1796034942@~@00:01:17@~@\
+                   00:02:00@~@2@~@@~@c01\n";
+        let stats = answer(row, "", |_| ());
+        let told = serde_json::to_value(&stats).expect("JSON");
+        for part in ["wasted", "used"] {
+            assert_eq!(told[part]["runs"], 1);
+            for amount in ["gpu_hours", "core_hours", "kwh", "co2_kg"] {
+                assert!(told[part][amount].is_null(), "{part} {amount}");
+            }
+        }
+        assert!(stats.notices.iter().any(|notice| notice.code == "unrecorded-allocation"));
+        let nothing = answer("", "", |_| ());
+        assert_eq!((nothing.runs.ended, nothing.failure_rate.rate), (0, None));
+    }
 }

@@ -178,6 +178,7 @@ fn exit_of(text: &str) -> Result<model::Exit, Failure> {
 }
 
 fn filter(world: World<'_>, args: &args::Jobs) -> Result<Filter, Failure> {
+    let (since, until) = window(world, &args.since, &args.until)?;
     let failed = ["FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "DEADLINE"];
     let states = if args.failed {
         failed.map(str::to_owned).into()
@@ -190,25 +191,25 @@ fn filter(world: World<'_>, args: &args::Jobs) -> Result<Filter, Failure> {
         accounts: args.account.clone(),
         partitions: args.partition.clone(),
         names: args.name.clone(),
-        since: time(world, &args.since)?,
-        until: time(world, &args.until)?,
+        since,
+        until,
     })
 }
 
 fn question(world: World<'_>, args: &args::Stats) -> Result<Question, Failure> {
+    let (since, until) = window(world, &args.since, &args.until)?;
+    if since >= until {
+        return Err(Failure::Usage("the window ends before it begins".to_owned()));
+    }
     let filter = Filter {
         users: users(args.all_users, &args.user),
         states: Vec::new(),
         accounts: args.account.clone(),
         partitions: args.partition.clone(),
         names: Vec::new(),
-        since: time(world, &args.since)?,
-        until: time(world, &args.until)?,
+        since,
+        until,
     };
-    if filter.since >= filter.until {
-        let message = format!("the window ends ({}) before it begins", args.until);
-        return Err(Failure::Usage(message));
-    }
     Ok(Question {
         filter,
         method: match args.method {
@@ -223,9 +224,11 @@ fn question(world: World<'_>, args: &args::Stats) -> Result<Question, Failure> {
     })
 }
 
-fn time(world: World<'_>, text: &str) -> Result<Timestamp, Failure> {
-    let time = answer::parse_time(text, world.cluster.now(), &world.cluster.zone());
-    Ok(time.map_err(answer::AnswerError::from)?)
+/// The window, with one "now" for both of its ends.
+fn window(world: World<'_>, since: &str, until: &str) -> Result<(Timestamp, Timestamp), Failure> {
+    let (now, zone) = (world.cluster.now(), world.cluster.zone());
+    let time = |text| answer::parse_time(text, now, &zone).map_err(answer::AnswerError::from);
+    Ok((time(since)?, time(until)?))
 }
 
 fn users(all: bool, named: &[String]) -> Users {

@@ -67,12 +67,17 @@ impl Figure {
     fn plus(self, other: Self) -> Self {
         Self(std::array::from_fn(|index| self.0[index] + other.0[index]))
     }
+}
 
-    fn words(self) -> String {
-        let [low, value, high] = self.0;
-        let same = |other: f64| (other - value).abs() < 1e-9;
-        if same(low) && same(high) { value.to_string() } else { format!("{value} ({low}-{high})") }
-    }
+/// A figure that the energy rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Assumption {
+    /// Of what.
+    pub what: String,
+    /// How much.
+    pub figure: Range,
+    /// Its unit; `times` for a factor on what the rest adds up to, empty for a plain ratio.
+    pub unit: &'static str,
 }
 
 /// A row of the constants.
@@ -167,46 +172,51 @@ impl Energy {
         });
         let with_gpus = gpus.plus(rest(held.beside_gpus)).times(self.gpu_node);
         let watt_seconds = with_gpus.plus(rest(held.on_cpus).times(self.cpu_node)).times(self.pue);
-        let [low, value, high] = watt_seconds.times(Figure::exactly(1.0 / 3_600_000.0)).0;
-        let bounds = (self.method == Method::Estimate).then_some((low, high));
-        Some(Range { value, bounds })
+        Some(self.range(watt_seconds.times(Figure::exactly(1.0 / 3_600_000.0))))
     }
 
-    /// What it rests on, one assumption each, as far as `held` needs it.
-    pub fn assumptions(&self, held: &Held) -> Vec<String> {
+    /// What it rests on, as far as `held` needs it.
+    pub fn assumptions(&self, held: &Held) -> Vec<Assumption> {
         let mut said = Vec::new();
+        let mut say = |what: &str, figure: Figure, unit| {
+            said.push(Assumption { what: what.to_owned(), figure: self.range(figure), unit });
+        };
         let gpus = !held.gpus.is_empty();
-        if gpus && let Some(watts) = self.gpu_watts {
-            said.push(format!("{} W a GPU", watts.words()));
-        } else {
-            for name in held.gpus.keys() {
-                let (watts, known) = (self.board(name).words(), self.find(name).is_some());
-                said.push(match (name.as_str(), known) {
-                    ("", _) => format!("{watts} W a GPU of no recorded type"),
-                    (name, true) => format!("{watts} W a GPU {name}"),
-                    (name, false) => format!("{watts} W a GPU {name}, a type not known here"),
-                });
+        match self.gpu_watts {
+            Some(watts) if gpus => say("GPU", watts, "W"),
+            _ => {
+                for name in held.gpus.keys() {
+                    let what = match (name.as_str(), self.find(name)) {
+                        ("", _) => "GPU of no recorded type".to_owned(),
+                        (name, Some(_)) => format!("GPU {name}"),
+                        (name, None) => format!("GPU {name} (not known here)"),
+                    };
+                    say(&what, self.board(name), "W");
+                }
             }
         }
-        let core = format!("{} W a core", self.core.words());
-        if self.method == Method::Flat {
-            said.push(core);
-            said.push(format!("PUE {}", self.pue.words()));
-            return said;
+        let estimate = self.method == Method::Estimate;
+        if gpus && estimate {
+            say("GPU load", self.gpu_load, "");
         }
-        if gpus {
-            said.push(format!("GPUs at {} of that", self.gpu_load.words()));
+        say("core", self.core, "W");
+        if estimate {
+            say("memory", self.memory, "W/GB");
+            if gpus {
+                say("GPU node", self.gpu_node, "times");
+            }
+            if held.on_cpus.core_seconds > 0 {
+                say("CPU node", self.cpu_node, "times");
+            }
         }
-        said.push(core);
-        said.push(format!("{} W a GB of memory", self.memory.words()));
-        if gpus {
-            said.push(format!("times {} for the rest of a GPU node", self.gpu_node.words()));
-        }
-        if held.on_cpus.core_seconds > 0 {
-            said.push(format!("times {} for the rest of a CPU node", self.cpu_node.words()));
-        }
-        said.push(format!("PUE {}", self.pue.words()));
+        say("PUE", self.pue, "");
         said
+    }
+
+    /// A figure with its range, where the method claims one.
+    fn range(&self, figure: Figure) -> Range {
+        let [low, value, high] = figure.0;
+        Range { value, bounds: (self.method == Method::Estimate).then_some((low, high)) }
     }
 
     /// What it leaves out.
@@ -355,8 +365,10 @@ mod tests {
         near(low, 0.056 * 1.25);
         near(high, 0.056 * 1.5 * 1.25);
         let said = energy.assumptions(&held("x", 1, 8, 0));
-        assert!(said.contains(&"500 W a GPU".to_owned()), "{said:?}");
-        assert!(said.contains(&"PUE 1.25".to_owned()), "{said:?}");
+        for (what, value) in [("GPU", 500.0), ("PUE", 1.25)] {
+            let exactly = Range { value, bounds: Some((value, value)) };
+            assert!(said.iter().any(|a| a.what == what && a.figure == exactly), "{said:?}");
+        }
     }
 
     #[test]

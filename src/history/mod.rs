@@ -9,5 +9,5 @@
 mod energy;
 mod tally;
 
-pub use energy::{Carbon, Energy, Method, Range, Site};
+pub use energy::{Assumption, Carbon, Energy, Method, Range, Site};
 pub use tally::{Group, Held, Outcome, Share, Tally};

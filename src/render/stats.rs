@@ -82,34 +82,49 @@ fn failure_rate(rate: &Rate) -> String {
     let (Some(share), Some(low), Some(high)) = (rate.rate, rate.low, rate.high) else {
         return "n/a: no run completed or failed".to_owned();
     };
+    // Many runs make a narrow interval, which whole per cents would hide.
+    let percent = |share: f64| {
+        if high - low < 0.02 { format!("{:.1}", share * 100.0) } else { percent(share) }
+    };
     format!(
-        "{} %: {} failed of {} that completed or failed (95 % interval {}-{} %)",
+        "{} % (95 % interval {}-{} %): {} failed of {} failed or completed",
         percent(share),
-        rate.failed,
-        rate.of,
         percent(low),
         percent(high),
+        rate.failed,
+        rate.of,
     )
 }
 
 fn wasted(stats: &Stats) -> String {
-    let of = |part: Option<f64>, whole: Option<f64>, what: &str| match (part, whole) {
-        (Some(part), Some(whole)) => format!("{} of {} {what}", hours(part), hours(whole)),
-        _ => format!("n/a {what}"),
+    let of = |part: Option<f64>, whole: Option<f64>| {
+        Some(format!("{} of {}", hours(part?), hours(whole?)))
     };
     let (wasted, used) = (&stats.wasted, &stats.used);
-    let cores = of(wasted.core_hours, used.core_hours, "core-hours");
-    let gpus = of(wasted.gpu_hours, used.gpu_hours, "GPU-hours");
-    format!("{gpus}, {cores} by failed runs: at most, for what they saved is not lost")
+    let cores = of(wasted.core_hours, used.core_hours);
+    let cores = cores.map_or_else(|| "n/a core-hours".to_owned(), |of| format!("{of} core-hours"));
+    match of(wasted.gpu_hours, used.gpu_hours) {
+        Some(gpus) => format!("at most {gpus} GPU-hours, {cores}"),
+        None if used.gpu_hours.is_some() => format!("at most {cores}; n/a GPU-hours"),
+        None => format!("at most {cores}; n/a GPU-hours (no record names a GPU)"),
+    }
 }
 
+/// The figures without their ranges, which JSON has.
 fn energy(stats: &Stats) -> String {
     let notes = &stats.energy;
     let amounts = of_all(stats.wasted.kwh.as_ref(), stats.used.kwh.as_ref(), "kWh");
-    let known = notes.assumptions.join(", ");
-    let missing = text::join(&notes.missing, "or");
-    let method = if notes.method == "flat" { "reckoned flat" } else { "estimated" };
-    format!("{amounts}; {method}, not measured: {known}; without {missing}")
+    let figures = notes.assumptions.iter().map(|row| {
+        let figure = row.figure.value;
+        match row.unit {
+            "" => format!("{} {figure}", row.what),
+            "times" => format!("{} x{figure}", row.what),
+            unit => format!("{} {figure} {unit}", row.what),
+        }
+    });
+    let figures: Vec<String> = figures.collect();
+    let missing = text::join(&notes.missing, "and");
+    format!("{amounts}; not measured but from {}; without {missing}", figures.join(", "))
 }
 
 fn carbon(stats: &Stats) -> Option<String> {
@@ -213,12 +228,8 @@ fn percent(share: f64) -> String {
 }
 
 fn hours(hours: f64) -> String {
-    if hours <= 0.0 {
-        "0".to_owned()
-    } else if hours < 0.01 {
-        "<0.01".to_owned()
-    } else if hours < 99.5 {
-        figure(hours, 3)
+    if hours < 99.95 {
+        figure(hours, if hours < 1.0 { 2 } else { 3 })
     } else {
         format!("{hours:.0}")
     }
@@ -234,8 +245,8 @@ fn figure(value: f64, digits: usize) -> String {
     if value <= 0.0 {
         return "0".to_owned();
     }
-    if value < 0.001 {
-        return "<0.001".to_owned();
+    if value < 1e-6 {
+        return "<0.000001".to_owned();
     }
     // The decimal form rounds first, so that 9.96 is 10 and not 10.0.
     let rounded = format!("{value:.*e}", digits - 1);
@@ -247,7 +258,55 @@ fn figure(value: f64, digits: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use jiff::tz::TimeZone;
+
     use super::*;
+    use crate::answer::stats::tests::{HISTORY, answer};
+    use crate::render::Look;
+
+    fn text(rows: &str, width: usize) -> String {
+        let stats = answer(rows, "", |_| ());
+        let look = Look { width, color: false, ascii: true, zone: TimeZone::UTC, year: 2026 };
+        let mut out = Vec::new();
+        stats.text(&mut Page::new(&mut out, &look)).expect("a vector takes everything");
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn a_real_history_fits_eighty_columns() {
+        let text = text(HISTORY, 80);
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+        let has = |part: &str| assert!(text.contains(part), "{part}: {text}");
+        has("all users");
+        has("131 runs: 51 completed, 71 failed, 4 cancelled, 2 preempted, 3");
+        has("22 never started, 7 running, 30 waiting");
+        has("58 % (95 % interval 49-67 %): 71 failed of 122 failed or completed");
+        has("at most 0.0011 of 0.0028 GPU-hours, 0.13 of 0.26 core-hours");
+    }
+
+    #[test]
+    fn what_is_not_recorded_is_never_a_digit() {
+        let row = "9@~@FAILED@~@1:0@~@0:0@~@batch@~@None@~@1796034865@~@1796034942@~@00:01:17@~@\
+                   00:02:00@~@2@~@@~@c01\n";
+        let text = text(row, 80);
+        let line = |begin: &str| {
+            let line = text.lines().find(|line| line.starts_with(begin));
+            line.unwrap_or_else(|| panic!("no {begin}: {text}")).to_owned()
+        };
+        assert!(line("wasted ").contains("n/a core-hours; n/a GPU-hours"), "{text}");
+        assert!(line("energy ").contains("n/a of n/a kWh"), "{text}");
+        let cells =
+            |begin: &str| line(begin).split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(cells("unknown ")[1..], ["1", "n/a", "n/a"]);
+        assert_eq!(cells("batch ")[3..], ["1/1", "n/a", "n/a"]);
+    }
+
+    #[test]
+    fn an_empty_window_has_no_rate() {
+        let text = text("", 80);
+        assert!(text.contains("failure rate  n/a"), "{text}");
+        assert!(!text.contains("CAUSE") && !text.contains("PARTITION"), "{text}");
+    }
 
     #[test]
     fn numbers_have_the_digits_they_deserve() {
@@ -257,7 +316,7 @@ mod tests {
             ("15".into(), "1200".into(), "0.012".into())
         );
         assert_eq!((two(9.96), two(0.0999), two(0.5)), ("10".into(), "0.10".into(), "0.50".into()));
-        assert_eq!((two(0.0), two(0.0004)), ("0".into(), "<0.001".into()));
+        assert_eq!((two(0.0), two(4e-7)), ("0".into(), "<0.000001".into()));
         assert_eq!(figure(15.36, 3), "15.4");
         assert_eq!(
             (percent(0.071), percent(0.5625), percent(1.0)),
@@ -265,7 +324,7 @@ mod tests {
         );
         assert_eq!(
             (hours(0.004), hours(24.0), hours(384.2)),
-            ("<0.01".into(), "24.0".into(), "384".into())
+            ("0.0040".into(), "24.0".into(), "384".into())
         );
     }
 }
