@@ -5,7 +5,7 @@
 //! read, and an estimate with its range is given. Every figure it rests on is a row of
 //! `energy_constants.tsv`, with its source; a site that knows better replaces it.
 
-use super::Held;
+use super::{Held, HostTime};
 
 const CONSTANTS: &str = include_str!("energy_constants.tsv");
 
@@ -163,7 +163,7 @@ impl Energy {
         let amount = |count: u64| Figure::exactly(count as f64);
         // The figure is per GB, the sum in MiB.
         let gigabytes = Figure::exactly(1.048_576 / 1000.0);
-        let rest = |share: super::tally::Share| {
+        let rest = |share: HostTime| {
             let memory = amount(share.mib_seconds).times(gigabytes).times(self.memory);
             amount(share.core_seconds).times(self.core).plus(memory)
         };
@@ -290,7 +290,6 @@ impl Carbon {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tally::Share;
     use super::*;
 
     const HOUR: u64 = 3600;
@@ -300,7 +299,8 @@ mod tests {
     }
 
     fn held(gpu: &str, gpu_hours: u64, core_hours: u64, gib_hours: u64) -> Held {
-        let share = Share { core_seconds: core_hours * HOUR, mib_seconds: gib_hours * 1024 * HOUR };
+        let share =
+            HostTime { core_seconds: core_hours * HOUR, mib_seconds: gib_hours * 1024 * HOUR };
         let mut held = Held { runs: 1, ..Held::default() };
         if gpu_hours > 0 {
             held.gpus.insert(gpu.to_owned(), gpu_hours * HOUR);

@@ -10,4 +10,4 @@ mod energy;
 mod tally;
 
 pub use energy::{Assumption, Carbon, Energy, Method, Range, Site};
-pub use tally::{Group, Held, Outcome, Share, Tally};
+pub use tally::{Held, HostTime, Outcome, Outcomes, Tally};

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{BaseState, Bytes, Job, Tres};
+use crate::model::{BaseState, Bytes, Exit, Job, Tres};
 
 /// How a run ended, or why it counts in no rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
     /// The last command of its script returned zero.
     Completed,
-    /// It ended in a way that its owner did not want: FAILED, TIMEOUT, OUT_OF_MEMORY, NODE_FAIL,
-    /// BOOT_FAIL, DEADLINE.
+    /// It ended in a way that its owner did not want: [`State::is_failure`].
+    ///
+    /// [`State::is_failure`]: crate::model::State::is_failure
     Failed,
     /// Somebody cancelled it.
     Cancelled,
@@ -74,23 +75,23 @@ pub struct Held {
     /// Those of them whose record does not say how much memory they held.
     pub without_memory: u64,
     /// Runs that held no GPU.
-    pub on_cpus: Share,
+    pub on_cpus: HostTime,
     /// Runs that held GPUs: what they held beside them.
-    pub beside_gpus: Share,
+    pub beside_gpus: HostTime,
     /// GPU-seconds by type; of no type where the record names none.
     pub gpus: BTreeMap<String, u64>,
 }
 
 /// Cores and memory, for as long as they were held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Share {
+pub struct HostTime {
     /// CPUs as the scheduler counts them, times seconds.
     pub core_seconds: u64,
     /// Memory in MiB, times seconds.
     pub mib_seconds: u64,
 }
 
-impl Share {
+impl HostTime {
     fn merge(&mut self, other: Self) {
         self.core_seconds = self.core_seconds.saturating_add(other.core_seconds);
         self.mib_seconds = self.mib_seconds.saturating_add(other.mib_seconds);
@@ -110,7 +111,7 @@ impl Held {
         }
         let seconds = elapsed.as_seconds();
         let memory = job.allocated.memory().map(|memory| memory.0 / Bytes::MIB);
-        let share = Share {
+        let share = HostTime {
             core_seconds: cpus.saturating_mul(seconds),
             mib_seconds: memory.unwrap_or(0).saturating_mul(seconds),
         };
@@ -187,8 +188,8 @@ fn gpu_types(allocated: &Tres) -> Vec<(&str, u64)> {
 /// it ended, with all the time it took. Runs that never held anything are no failed runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// By partition and outcome; of no partition where the record names none.
-    pub groups: BTreeMap<Group, Held>,
+    /// By partition; of no partition where the record names none.
+    pub partitions: BTreeMap<Option<String>, Outcomes>,
     /// Failed runs by cause; `None` where nothing names one.
     pub causes: BTreeMap<Option<String>, Held>,
     /// How the runs of no known cause exited.
@@ -199,13 +200,30 @@ pub struct Tally {
     pub names_gpus: bool,
 }
 
-/// A partition and an outcome.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Group {
-    /// The partition.
-    pub partition: Option<String>,
-    /// The outcome.
-    pub outcome: Outcome,
+/// What runs held, by how they ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Outcomes(BTreeMap<Outcome, Held>);
+
+impl Outcomes {
+    /// What the runs of these outcomes held.
+    pub fn held(&self, outcomes: &[Outcome]) -> Held {
+        let mut sum = Held::default();
+        for held in outcomes.iter().filter_map(|outcome| self.0.get(outcome)) {
+            sum.merge(held);
+        }
+        sum
+    }
+
+    /// How many runs had this outcome.
+    pub fn runs(&self, outcome: Outcome) -> u64 {
+        self.0.get(&outcome).map_or(0, |held| held.runs)
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (outcome, held) in &other.0 {
+            self.0.entry(*outcome).or_default().merge(held);
+        }
+    }
 }
 
 impl Tally {
@@ -221,21 +239,21 @@ impl Tally {
         if outcome == Outcome::Failed {
             let cause = cause(job);
             if cause.is_none() {
-                let exit = job.exit.get().map_or_else(|| "n/a".to_owned(), |exit| exit.in_words());
+                let exit = job.exit.get().map_or_else(|| "n/a".to_owned(), Exit::in_words);
                 *self.exits.entry(exit).or_default() += 1;
             }
             self.causes.entry(cause).or_default().merge(&held);
         }
         let failed_step = job.derived_exit.get().is_some_and(|exit| !exit.is_clean());
         self.failed_steps += u64::from(outcome == Outcome::Completed && failed_step);
-        let group = Group { partition: job.partition.clone(), outcome };
-        self.groups.entry(group).or_default().merge(&held);
+        let outcomes = self.partitions.entry(job.partition.clone()).or_default();
+        outcomes.0.entry(outcome).or_default().merge(&held);
     }
 
     /// Adds the sums over other records.
     pub fn merge(&mut self, other: &Self) {
-        for (group, held) in &other.groups {
-            self.groups.entry(group.clone()).or_default().merge(held);
+        for (partition, outcomes) in &other.partitions {
+            self.partitions.entry(partition.clone()).or_default().merge(outcomes);
         }
         for (cause, held) in &other.causes {
             self.causes.entry(cause.clone()).or_default().merge(held);
@@ -247,24 +265,13 @@ impl Tally {
         self.names_gpus |= other.names_gpus;
     }
 
-    /// What the runs of these outcomes held, in one partition or in all.
-    pub fn held(&self, outcomes: &[Outcome], partition: Option<&Option<String>>) -> Held {
-        let mut sum = Held::default();
-        for (group, held) in &self.groups {
-            if outcomes.contains(&group.outcome)
-                && partition.is_none_or(|partition| *partition == group.partition)
-            {
-                sum.merge(held);
-            }
+    /// The runs of all partitions.
+    pub fn all(&self) -> Outcomes {
+        let mut all = Outcomes::default();
+        for outcomes in self.partitions.values() {
+            all.merge(outcomes);
         }
-        sum
-    }
-
-    /// Every partition, in the order of its name.
-    pub fn partitions(&self) -> Vec<&Option<String>> {
-        let mut partitions: Vec<_> = self.groups.keys().map(|group| &group.partition).collect();
-        partitions.dedup();
-        partitions
+        all
     }
 }
 
@@ -273,7 +280,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::model::{Exit, JobId, Known, Source, Span, State};
+    use crate::model::{JobId, Known, Source, Span, State};
 
     fn run(state: &str, seconds: u64, cpus: u64, allocated: &str) -> Job {
         let moment = |second| Known::Value(jiff::Timestamp::from_second(second).expect("a time"));
@@ -323,7 +330,7 @@ mod tests {
         for state in ["RUNNING", "SUSPENDED", "PENDING"] {
             tally.add(&open(state), |_| None);
         }
-        let held = tally.held(&[Outcome::Running, Outcome::Pending], None);
+        let held = tally.all().held(&[Outcome::Running, Outcome::Pending]);
         assert_eq!((held.runs, held.core_seconds(), held.gpu_seconds()), (3, Some(0), Some(0)));
     }
 
@@ -347,12 +354,12 @@ mod tests {
     fn what_is_not_recorded_is_no_zero() {
         let mut tally = Tally::default();
         tally.add(&run("FAILED", 100, 4, ""), |_| None);
-        let held = tally.held(&[Outcome::Failed], None);
+        let held = tally.all().held(&[Outcome::Failed]);
         assert_eq!((held.runs, held.unrecorded), (1, 1));
         assert_eq!((held.core_seconds(), held.gpu_seconds()), (None, None));
         // 4 CPUs for 100 s and 2 GPUs for as long; the unrecorded run adds nothing to the sums.
         tally.add(&run("FAILED", 100, 4, "cpu=4,gres/gpu=2,mem=1G"), |_| None);
-        let held = tally.held(&[Outcome::Failed], None);
+        let held = tally.all().held(&[Outcome::Failed]);
         assert_eq!((held.runs, held.unrecorded), (2, 1));
         assert_eq!((held.core_seconds(), held.gpu_seconds()), (Some(400), Some(200)));
         assert_eq!(held.beside_gpus.mib_seconds, 102_400);
