@@ -81,7 +81,7 @@ pub struct Runs {
     pub never_started: u64,
     /// Has not ended.
     pub running: u64,
-    /// Waits.
+    /// Waits; those tasks of an array that wait are one record.
     pub pending: u64,
     /// Completed, but a step failed.
     pub completed_with_failed_step: u64,
@@ -239,14 +239,18 @@ struct Meter {
 
 impl Meter {
     fn new(config: &Config, question: &Question, tally: &Tally) -> Self {
+        let flag = |watts: Option<u32>| watts.map(f64::from);
+        let (gpu_watts, core_watts) = (flag(question.gpu_watts), flag(question.cpu_watts));
         let told = &config.settings.energy;
-        let watts = |flag: Option<u32>, setting: u32| {
-            flag.or((setting > 0).then_some(setting)).map(f64::from)
-        };
-        let site = Site {
-            pue: (told.pue_percent > 0).then(|| f64::from(told.pue_percent) / 100.0),
-            gpu_watts: watts(question.gpu_watts, told.gpu_watts),
-            core_watts: watts(question.cpu_watts, told.cpu_watts),
+        let set = |number: u32| (number > 0).then(|| f64::from(number));
+        let site = match question.method {
+            Method::Estimate => Site {
+                pue: set(told.pue_percent).map(|percent| percent / 100.0),
+                gpu_watts: gpu_watts.or(set(told.gpu_watts)),
+                core_watts: core_watts.or(set(told.cpu_watts)),
+            },
+            // Flat figures are for comparing: the same everywhere unless somebody asks for others.
+            Method::Flat => Site { pue: None, gpu_watts, core_watts },
         };
         Self {
             method: question.method,
@@ -627,20 +631,31 @@ pub(crate) mod tests {
 
     #[test]
     fn the_site_s_word_counts_and_is_named() {
-        let settings = "[energy]\ncarbon_grams_per_kwh = 50\ncpu_watts = 10\n";
-        let flat = |question: &mut Question| question.method = Method::Flat;
-        let stats = answer(HISTORY, settings, flat);
-        // 4 GPU-s x 400 W + 456 core-s x 10 W = 6160 J.
-        near(stats.wasted.kwh.map(|kwh| kwh.value), 6160.0 / 3.6e6);
-        near(stats.wasted.co2_kg.map(|kg| kg.value), 6160.0 / 3.6e6 * 0.05);
+        // Failed runs as above: 4 GPU-s, 8 core-s and 600 MiB-s beside them, 448 core-s and
+        // 44500 MiB-s on CPUs, as above.
+        let joules = |gpu: f64, core: f64, pue: f64| {
+            let memory = 1.048_576e-3 * 0.15;
+            let gpu_runs = 4.0 * gpu * 0.6 + 8.0 * core + 600.0 * memory;
+            (gpu_runs * 1.3 + (448.0 * core + 44_500.0 * memory) * 1.2) * pue
+        };
+        let settings = "[energy]\npue_percent = 110\ncpu_watts = 10\ncarbon_grams_per_kwh = 50\n";
+        let stats = answer(HISTORY, settings, |_| ());
+        let kwh = joules(400.0, 10.0, 1.1) / 3.6e6;
+        near(stats.wasted.kwh.map(|kwh| kwh.value), kwh);
+        near(stats.wasted.co2_kg.map(|kg| kg.value), kwh * 0.05);
         assert_eq!(stats.energy.carbon_source.as_deref(), Some("site.toml"));
         // The command line has the last word.
         let stats = answer(HISTORY, settings, |question| {
-            flat(question);
             question.cpu_watts = Some(15);
             question.gpu_watts = Some(300);
         });
-        near(stats.wasted.kwh.map(|kwh| kwh.value), (4.0 * 300.0 + 456.0 * 15.0) / 3.6e6);
+        near(stats.wasted.kwh.map(|kwh| kwh.value), joules(300.0, 15.0, 1.1) / 3.6e6);
+        // Flat figures heed the command line alone: 4 GPU-s x 400 W + 456 core-s x 20 W = 10720 J.
+        let stats = answer(HISTORY, settings, |question| {
+            question.method = Method::Flat;
+            question.cpu_watts = Some(20);
+        });
+        near(stats.wasted.kwh.map(|kwh| kwh.value), 10_720.0 / 3.6e6);
     }
 
     #[test]

@@ -176,7 +176,7 @@ pub(super) struct Stats {
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', conflicts_with = "all_users")]
     pub(super) user: Vec<String>,
 
-    /// Jobs of all users
+    /// Jobs of all users, as far as the site shows them
     #[arg(long)]
     pub(super) all_users: bool,
 

@@ -16,7 +16,8 @@ pub enum Method {
     /// machine room; with a range.
     #[default]
     Estimate,
-    /// Watts of an allocated GPU and of an allocated core, times hours: what other tools count.
+    /// Watts of an allocated GPU and of an allocated core, times hours, and nothing else: figures
+    /// that compare with those of other tools.
     Flat,
 }
 
@@ -148,7 +149,7 @@ impl Energy {
                     memory: Figure::exactly(0.0),
                     gpu_node: one,
                     cpu_node: one,
-                    pue: known(site.pue).unwrap_or(one),
+                    pue: one,
                 }
             }
         }
@@ -208,8 +209,8 @@ impl Energy {
             if held.on_cpus.core_seconds > 0 {
                 say("CPU node", self.cpu_node, "times");
             }
+            say("PUE", self.pue, "");
         }
-        say("PUE", self.pue, "");
         said
     }
 
@@ -223,7 +224,7 @@ impl Energy {
     pub fn missing(&self) -> Vec<&'static str> {
         match self.method {
             Method::Estimate => vec!["storage", "network"],
-            Method::Flat => vec!["memory", "the rest of the node", "storage", "network"],
+            Method::Flat => vec!["memory", "the rest of the node", "storage", "network", "cooling"],
         }
     }
 

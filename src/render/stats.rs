@@ -136,17 +136,14 @@ fn carbon(stats: &Stats) -> Option<String> {
 
 fn of_all(part: Option<&Estimate>, whole: Option<&Estimate>, unit: &str) -> String {
     let whole = whole.map_or_else(|| "n/a".to_owned(), amount);
-    match part {
-        None => format!("n/a of {whole} {unit}"),
-        Some(part) => match (part.low, part.high) {
-            (Some(low), Some(high)) => format!(
-                "{} of {whole} {unit} (from {} to {})",
-                amount(part),
-                figure(low, 2),
-                figure(high, 2)
-            ),
-            _ => format!("{} of {whole} {unit}", amount(part)),
-        },
+    let Some(part) = part else { return format!("n/a of {whole} {unit}") };
+    let value = amount(part);
+    match (part.low, part.high) {
+        (Some(low), Some(high)) => {
+            let (low, high) = (figure(low, 2), figure(high, 2));
+            format!("{value} {unit} (from {low} to {high}) of {whole} {unit}")
+        }
+        _ => format!("{value} of {whole} {unit}"),
     }
 }
 
