@@ -28,6 +28,7 @@ pub(super) fn pieces(rules: &Rules, job: &Job) -> Vec<Piece> {
 /// Whether the reason begins with the literal, as a whole word where no pattern narrows it.
 fn says(reason: &str, found: &Match<'_>) -> bool {
     let end = found.at + found.signal.literal.as_deref().map_or(0, str::len);
-    let inside_a_word = reason[end..].starts_with(|c: char| c.is_alphanumeric());
-    found.at == 0 && (found.signal.regex.is_some() || !inside_a_word)
+    let details = &reason[end..];
+    let whole = details.is_empty() || details.starts_with([',', ' ']);
+    found.at == 0 && (found.signal.regex.is_some() || whole)
 }

@@ -153,9 +153,18 @@ fn a_job_that_idled_until_its_limit_hung() {
     hung.elapsed = Known::Value(Span::seconds(12 * 3600));
     hung.limit = hung.elapsed.clone();
     hung.cpu_time = Known::Value(Span::seconds(40));
-    let verdict = judge(Some(&hung), &[]);
-    assert_eq!(named(&verdict), "Unknown");
-    assert_eq!(verdict.causes[0].family.0, "time_limit", "it stays a guess");
+    let limit = "slurmstepd-c01: error: *** JOB 67 ON c01 CANCELLED AT 2026-11-30T22:35:42 DUE TO TIME LIMIT ***\n";
+    for log in ["", limit] {
+        let verdict = judge(Some(&hung), &[log]);
+        assert_eq!(named(&verdict), "hang");
+        let edits = &RULES.family(&verdict.causes[0].family).expect("a family").edits;
+        assert!(edits.is_empty(), "a hang forbids to ask for more time");
+    }
+    // Under two per cent of one CPU is waiting; a CPU time of zero is one that nobody measured.
+    for seconds in [0, 12 * 3600 / 50, 12 * 3600] {
+        hung.cpu_time = Known::Value(Span::seconds(seconds));
+        assert_eq!(named(&judge(Some(&hung), &[limit])), "time_limit", "{seconds} s");
+    }
 }
 
 #[test]
