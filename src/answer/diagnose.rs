@@ -1,7 +1,7 @@
 //! Why did this job end as it did, and what exactly do I change?
 
 use std::cell::OnceCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -80,6 +80,8 @@ pub struct Waiting {
     pub meaning: Option<String>,
     /// What to do about it.
     pub action: Option<String>,
+    /// Whether it will start by itself; `None` where that depends, or the reason is not known.
+    pub waiting_helps: Option<bool>,
 }
 
 /// One log, read or not.
@@ -239,8 +241,9 @@ fn one(engine: &Engine<'_>, backend: &Backend<'_>, job: Job, hints: &Hints) -> D
         script.get_or_init(read)
     };
     if matches!(job.state.base, BaseState::Pending) {
-        let waiting = job.reason.as_deref().map(|reason| waiting(backend, reason));
         let verdict = classify::decide(&engine.rules, &record_alone(&job));
+        let helps = waiting_helps(&engine.rules, &verdict);
+        let waiting = job.reason.as_deref().map(|reason| waiting(backend, reason, helps));
         return Diagnosis { waiting, ..bare(engine, job, verdict, notices) };
     }
     // A job that ended well is only looked at through its record; its log may say anything.
@@ -287,6 +290,7 @@ fn bare(engine: &Engine<'_>, job: Job, mut verdict: Verdict, notices: Vec<Notice
     mask(&mut verdict);
     let fix = match verdict.outcome {
         Outcome::Cause | Outcome::Unknown => fix(&engine.library, &verdict),
+        Outcome::Pending if !verdict.causes.is_empty() => fix(&engine.library, &verdict),
         Outcome::Healthy | Outcome::Running | Outcome::Pending => None,
     };
     Diagnosis {
@@ -337,6 +341,29 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
         quote_tails(&scanned, &mut reports);
     }
     let diagnosis = Diagnosis { logs: reports, patch, ..bare(&engine, job, verdict, Vec::new()) };
+    Ok(Diagnoses {
+        schema: "jobwise/diagnose/1",
+        diagnoses: vec![diagnosis],
+        failures: Vec::new(),
+        notices,
+    })
+}
+
+/// Diagnoses a text that somebody has at hand: a log, or what a submission command printed.
+pub fn diagnose_text(world: World<'_>, text: Vec<u8>) -> Result<Diagnoses, AnswerError> {
+    let (engine, notices) = Engine::start(world)?;
+    let job = Job::bare(JobId::whole(0), State::parse(""), Source::Given);
+    let located = Located::given(Path::new("text"), Box::new(text.clone()));
+    let (scanned, mut reports) = read_logs(&engine, vec![located]);
+    let facts = facts_of(&job, &scanned, &reports);
+    let verdict = match facts.logs.first() {
+        Some(log) => classify::decide_text(&engine.rules, log, &text),
+        None => classify::decide(&engine.rules, &Facts { job: None, ..facts }),
+    };
+    if verdict.outcome == Outcome::Unknown {
+        quote_tails(&scanned, &mut reports);
+    }
+    let diagnosis = Diagnosis { logs: reports, ..bare(&engine, job, verdict, Vec::new()) };
     Ok(Diagnoses {
         schema: "jobwise/diagnose/1",
         diagnoses: vec![diagnosis],
@@ -433,13 +460,21 @@ fn asked((_, bytes): &(String, Vec<u8>)) -> Asked {
     Asked { output: value("output"), error: value("error"), chdir: value("chdir") }
 }
 
-fn waiting(backend: &Backend<'_>, reason: &str) -> Waiting {
+fn waiting(backend: &Backend<'_>, reason: &str, waiting_helps: Option<bool>) -> Waiting {
     let known = backend.explain_reason(reason);
     Waiting {
         reason: reason.to_owned(),
         meaning: known.map(|known| known.meaning.to_owned()),
         action: known.map(|known| known.action.to_owned()),
+        waiting_helps,
     }
+}
+
+/// What the signal that carries the first cause says about waiting.
+fn waiting_helps(rules: &Rules, verdict: &Verdict) -> Option<bool> {
+    let cause = verdict.causes.first()?;
+    let signals = &rules.family(&cause.family)?.signals;
+    signals.iter().find(|signal| signal.id == cause.signal)?.waiting_helps
 }
 
 /// The edits of the first cause's family; none when the cause is not known.
@@ -473,7 +508,7 @@ fn propose(
 
 fn fix(library: &Library, verdict: &Verdict) -> Option<Fix> {
     let unknown = FamilyId("unknown".to_owned());
-    let cause = verdict.causes.first().filter(|_| verdict.outcome == Outcome::Cause);
+    let cause = verdict.causes.first().filter(|_| verdict.outcome != Outcome::Unknown);
     let family = cause.map_or(&unknown, |cause| &cause.family);
     let words: Vec<&str> = cause
         .map(|cause| cause.evidence.iter().map(|evidence| evidence.text.as_str()).collect())

@@ -54,7 +54,7 @@ fn verdict(
             job.reason = Some(text.to_owned());
             decide(rules, &Facts { job: Some(&job), ..facts })
         }
-        SignalSource::Submit => decide_text(rules, &facts.logs[0], text),
+        SignalSource::Submit => decide_text(rules, &facts.logs[0], text.as_bytes()),
         SignalSource::Log | SignalSource::Record => decide(rules, &facts),
     }
 }

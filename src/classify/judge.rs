@@ -65,7 +65,7 @@ pub fn decide(rules: &Rules, facts: &Facts<'_>) -> Verdict {
 
 /// Decides what a text says that comes without a job: a log, or what a submission command printed.
 /// `log` is the scan of the same text.
-pub fn decide_text(rules: &Rules, log: &LogFacts<'_>, text: &str) -> Verdict {
+pub fn decide_text(rules: &Rules, log: &LogFacts<'_>, text: &[u8]) -> Verdict {
     let voice = listen(rules, 0, log);
     let mut pieces = voice.pieces;
     pieces.extend(submission::pieces(rules, 0, log, text));

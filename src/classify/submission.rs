@@ -11,12 +11,14 @@ use crate::model::{Evidence, Place, Role};
 use crate::text;
 
 /// The pieces in a text, which is also the stream with this number.
-pub(super) fn pieces(rules: &Rules, number: usize, log: &LogFacts<'_>, text: &str) -> Vec<Piece> {
+pub(super) fn pieces(rules: &Rules, number: usize, log: &LogFacts<'_>, text: &[u8]) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut offset = 0;
-    for (index, raw) in text.split_inclusive('\n').enumerate() {
-        let length = raw.trim_end_matches(['\n', '\r']).len() as u64;
-        let line = text::printable(raw.trim_end_matches(['\n', '\r']).as_bytes());
+    for (number_of_line, raw) in (1..).zip(text.split_inclusive(|byte| *byte == b'\n')) {
+        let line = raw.strip_suffix(b"\n").unwrap_or(raw);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let length = line.len() as u64;
+        let line = text::printable(line);
         for found in rules.matches_from(SignalSource::Submit, &line) {
             let (role, worth) = match (manner(&line, found.at), found.signal.role) {
                 (Manner::NoEvidence, _) | (_, Role::Noise) => continue,
@@ -25,7 +27,7 @@ pub(super) fn pieces(rules: &Rules, number: usize, log: &LogFacts<'_>, text: &st
             };
             let place = Place::Log {
                 path: log.path.to_owned(),
-                line: Some(index as u64 + 1),
+                line: Some(number_of_line),
                 offset,
                 length,
                 rank: None,

@@ -30,7 +30,7 @@ fn waits_for(reason: &str) -> Verdict {
 fn refused(text: &str) -> Verdict {
     let scan = scan(text);
     let log = LogFacts { path: "text", stream: Stream::Output, step: None, scan: &scan };
-    decide_text(&RULES, &log, text)
+    decide_text(&RULES, &log, text.as_bytes())
 }
 
 fn family(verdict: &Verdict) -> &str {
