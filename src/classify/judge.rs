@@ -81,8 +81,9 @@ fn conclude(
 ) -> Verdict {
     let causes = rank(rules, job, pieces);
     let named = causes.first().is_some_and(|cause| cause.score >= THRESHOLD);
-    let consequences = if named {
-        consequences(rules, pieces, causes.first().and_then(|cause| cause.at))
+    let first = causes.first().filter(|_| named);
+    let consequences = if first.is_some() {
+        consequences(rules, pieces, first)
     } else {
         let mut rest = job.map(record::plain_facts).unwrap_or_default();
         rest.extend(unexplained);
@@ -177,6 +178,7 @@ fn weigh_limit_after_crash(rules: &Rules, pieces: &mut [Piece]) {
 }
 
 struct Ranked {
+    family: usize,
     score: f64,
     fallback: bool,
     at: Option<(usize, u64)>,
@@ -270,6 +272,7 @@ fn cause(rules: &Rules, index: usize, job: Option<&Job>, own: &[&Piece]) -> Opti
     }
     evidence.extend(said.into_iter().filter_map(|said| said.evidence));
     Some(Ranked {
+        family: index,
         score,
         fallback: family.fallback,
         at: deciding.at,
@@ -305,11 +308,16 @@ fn one_per_line<'a>(own: &[&'a Piece]) -> Vec<&'a Piece> {
     kept
 }
 
-/// What followed, in order of appearance: each kind once. After `root` in its own stream, and
-/// everything of the kind in the other streams, whose order to it is not known.
-fn consequences(rules: &Rules, pieces: &[Piece], root: Option<(usize, u64)>) -> Vec<Evidence> {
+/// What followed, in order of appearance: each kind once. After the first cause in its own stream,
+/// and everything of the kind in the other streams, whose order to it is not known; nothing that is
+/// told as its evidence.
+fn consequences(rules: &Rules, pieces: &[Piece], first: Option<&Ranked>) -> Vec<Evidence> {
     let mut seen = BTreeSet::new();
+    let root = first.and_then(|first| first.at);
+    let own = pieces.iter().filter(|piece| first.is_some_and(|first| first.family == piece.family));
+    let told: BTreeSet<(usize, u64)> = own.filter_map(|piece| piece.at).collect();
     let later = |piece: &&Piece| match (piece.at, root) {
+        (Some(at), _) if told.contains(&at) => false,
         (Some(at), Some(root)) => at.0 != root.0 || at.1 > root.1,
         _ => true,
     };

@@ -124,16 +124,13 @@ fn waiting(page: &mut Page<'_>, waiting: &Waiting, explained: bool) -> io::Resul
     page.entry("waits", MARGIN, Label::Strong, &waiting.reason)?;
     let meaning = waiting.meaning.as_deref().unwrap_or("a reason this version does not know");
     page.entry("that is", MARGIN, Label::Plain, meaning)?;
-    match waiting.waiting_helps {
-        Some(true) => page.entry("waiting", MARGIN, Label::Good, "helps: it will start by itself")?,
-        Some(false) => page.entry(
-            "waiting",
-            MARGIN,
-            Label::Bad,
-            "does not help: it never starts unless something is changed",
-        )?,
-        None => {}
-    }
+    let (label, helps) = match (waiting.waiting_helps, explained) {
+        (Some(true), _) => (Label::Good, "helps: it will start by itself"),
+        (Some(false), _) => (Label::Bad, "does not help: as it is, it will not start"),
+        (None, true) => (Label::Warn, "helps in some cases only, see below"),
+        (None, false) => (Label::Plain, "n/a"),
+    };
+    page.entry("waiting", MARGIN, label, helps)?;
     match waiting.action.as_deref().filter(|_| !explained) {
         Some(action) => page.entry("advice", MARGIN, Label::Plain, action),
         None => Ok(()),
