@@ -13,7 +13,7 @@
 //! | 1 | `host` | the only door to processes, files, clock, environment |
 //! | 2 | `config`, `script` | settings with their origin; the batch-script parser |
 //! | 3 | `sched`, `logs`, `knowledge` | facts: the scheduler's, the logs', what is known |
-//! | 4 | `classify`, `retrieve`, `patch` | judgements: data in, data out |
+//! | 4 | `classify`, `retrieve`, `patch`, `eval` | judgements: data in, data out |
 //! | 5 | `answer` | one file = one question -> one report value |
 //! | 6 | `render` | a report -> text or JSON |
 //! | 7 | `cli` | arguments, dispatch, exit codes |
@@ -48,6 +48,7 @@ pub mod logs;
 pub mod sched;
 
 pub mod classify;
+pub mod eval;
 pub mod patch;
 pub mod retrieve;
 

@@ -39,12 +39,7 @@ pub fn check(rules: &Rules, scan: &dyn Fn(&str) -> Scan) -> Vec<Finding> {
 }
 
 /// What is concluded from a text alone, taken for what it is said to be.
-fn verdict(
-    rules: &Rules,
-    from: SignalSource,
-    text: &str,
-    scan: &dyn Fn(&str) -> Scan,
-) -> Verdict {
+fn verdict(rules: &Rules, from: SignalSource, text: &str, scan: &dyn Fn(&str) -> Scan) -> Verdict {
     let scanned = scan(text);
     let facts = facts(&scanned);
     match from {

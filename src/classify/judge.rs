@@ -284,6 +284,11 @@ fn cause(rules: &Rules, index: usize, job: Option<&Job>, own: &[&Piece]) -> Opti
             confidence: confidence(score),
             evidence,
             captures: deciding.captures.clone(),
+            heard: own
+                .iter()
+                .filter(|piece| matches!(piece.role, Role::Root | Role::Confirm))
+                .map(|piece| piece.signal.clone())
+                .collect(),
         },
     })
 }

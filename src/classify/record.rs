@@ -91,7 +91,11 @@ fn matches(when: &RecordPattern, job: &Job) -> Option<Found> {
     if let Some(depends) = when.depends {
         let dependency = dependency(job);
         (dependency.is_some() == depends).then_some(())?;
-        note(Found { field: "Dependency", text: dependency.unwrap_or_default(), ..Found::default() });
+        note(Found {
+            field: "Dependency",
+            text: dependency.unwrap_or_default(),
+            ..Found::default()
+        });
     }
     if let Some(word) = &when.state {
         (job.state.word() == word).then_some(())?;
@@ -110,8 +114,8 @@ fn matches(when: &RecordPattern, job: &Job) -> Option<Found> {
 /// Who cancelled, in words and as captures, where the state says so.
 fn cancelled_by(state: &State, job: &Job) -> (&'static str, BTreeMap<String, String>) {
     let Some(by) = state.by.as_deref() else { return ("", BTreeMap::new()) };
-    let is_owner = job.user.as_deref() == Some(by)
-        || job.uid.get().is_some_and(|uid| by.parse() == Ok(uid));
+    let is_owner =
+        job.user.as_deref() == Some(by) || job.uid.get().is_some_and(|uid| by.parse() == Ok(uid));
     let (who, words) = match by {
         "0" | "root" => ("root", " (root: the site's staff or its programs)"),
         _ if is_owner => ("owner", " (the job's owner)"),

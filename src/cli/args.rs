@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::knowledge::Check;
 use crate::model::{BaseState, Edit};
@@ -22,7 +22,7 @@ pub(super) struct Cli {
 }
 
 /// What every command takes.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Everywhere")]
 pub(super) struct Global {
     /// Write one JSON document instead of text
@@ -68,6 +68,8 @@ pub(super) enum Command {
     Jobs(Jobs),
     /// Work with the knowledge base
     Kb(Kb),
+    /// Measure the diagnoses on labelled cases
+    Eval(Eval),
     /// Show settings
     Config(Config),
 }
@@ -209,6 +211,49 @@ pub(super) enum KbCommand {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct Eval {
+    /// Files of labelled cases, one JSON object a line
+    #[arg(value_name = "FILE", required = true)]
+    pub(super) files: Vec<PathBuf>,
+
+    /// Which cases: the third that is kept apart is that whose source hashes to 0 modulo 3
+    #[arg(long, value_enum, default_value_t = Split::All)]
+    pub(super) split: Split,
+
+    /// Write a JSON line for each case
+    #[arg(long, value_name = "FILE")]
+    pub(super) results: Option<PathBuf>,
+
+    /// Print the table that turns scores into confidences, and how well it holds
+    #[arg(long)]
+    pub(super) calibrate: bool,
+
+    /// Compare with plain keywords on the same cases
+    #[arg(long)]
+    pub(super) baseline: bool,
+
+    /// Fail below this accuracy
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(super) min_accuracy: Option<f64>,
+
+    /// Fail when fewer notes of the right family come first
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(super) min_recall_at_1: Option<f64>,
+
+    /// Fail when more successes are given a cause
+    #[arg(long, value_name = "N")]
+    pub(super) max_false_alarms: Option<usize>,
+}
+
+/// Which cases of a set.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum Split {
+    Open,
+    Blind,
+    All,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct Config {
     #[command(subcommand)]
     pub(super) command: ConfigCommand,
@@ -218,6 +263,12 @@ pub(super) struct Config {
 pub(super) enum ConfigCommand {
     /// Show every setting with the layer that set it
     Show,
+}
+
+/// A share, from 0 to 1.
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "a share is a number from 0 to 1".to_owned())
 }
 
 /// The closed vocabularies that front matter may use.

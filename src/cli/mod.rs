@@ -12,8 +12,10 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use crate::answer::diagnose::{Given, Hints};
+use crate::answer::evaluate::Wanted;
 use crate::answer::{self, World};
 use crate::config::Config;
+use crate::eval::{Split, Thresholds};
 use crate::host::{Recording, Replay, Runner, Store, System};
 use crate::model::{self, State};
 use crate::render::{self, Format, Look, Report};
@@ -38,7 +40,7 @@ pub fn main() -> ExitCode {
             return code.into();
         }
     };
-    let outcome = panic::catch_unwind(|| run(&cli));
+    let outcome = panic::catch_unwind(|| run(cli));
     match outcome {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(Failure::Output(error))) if error.kind() == io::ErrorKind::BrokenPipe => {
@@ -60,6 +62,11 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Says something beside the answer.
+fn note(message: &str) {
+    let _ = writeln!(io::stderr(), "note: {message}");
+}
+
 fn complain(message: &str, hint: Option<&str>) {
     let mut stderr = io::stderr().lock();
     // Nobody is left to tell when standard error is closed.
@@ -70,14 +77,14 @@ fn complain(message: &str, hint: Option<&str>) {
 }
 
 /// Chooses the cluster, asks, writes.
-fn run(cli: &Cli) -> Result<Exit, Failure> {
+fn run(mut cli: Cli) -> Result<Exit, Failure> {
     let system = System::new(cli.global.verbose);
     let config = Config::load(&system, cli.global.config.as_deref())?;
     let store = Store::locate(&system);
-    let global = &cli.global;
+    let global = cli.global.clone();
     if let Some(path) = &global.record {
         let recording = Recording::start(&system, path)?;
-        let exit = ask(cli, &system, &recording, &config, store.as_ref())?;
+        let exit = ask(&cli, &system, &recording, &config, store.as_ref())?;
         recording.finish()?;
         return Ok(exit);
     }
@@ -87,8 +94,19 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         None => None,
     };
     match &replay {
-        Some(replay) => ask(cli, &system, replay, &config, store.as_ref()),
-        None => ask(cli, &system, &system, &config, store.as_ref()),
+        Some(replay) => {
+            // On the demo cluster nobody has an id at hand: show its first job.
+            let first = replay.job_ids().into_iter().next();
+            if let Command::Diagnose(args) = &mut cli.command
+                && global.demo
+                && args.ids.is_empty()
+            {
+                args.ids.extend(first);
+                note("the demo cluster's other jobs: jobwise --demo jobs");
+            }
+            ask(&cli, &system, replay, &config, store.as_ref())
+        }
+        None => ask(&cli, &system, &system, &config, store.as_ref()),
     }
 }
 
@@ -122,6 +140,7 @@ fn ask(
             Ok(Exit::Answered)
         }
         Command::Kb(kb) => knowledge(world, &kb.command, &printer),
+        Command::Eval(args) => evaluate(world, args, &printer),
         Command::Config(config) => match config.command {
             ConfigCommand::Show => {
                 printer.print(&answer::settings::settings(world))?;
@@ -133,7 +152,7 @@ fn ask(
 
 fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Result<Exit, Failure> {
     let diagnoses = if let Some(text) = &args.text {
-        answer::diagnose::diagnose_text(world, text_of(text)?)?
+        answer::diagnose::diagnose_text(world, &text_of(text)?)?
     } else if args.log.is_empty() {
         let hints = Hints { log_dirs: args.log_dir.clone() };
         answer::diagnose::diagnose(world, &args.ids, &hints)?
@@ -172,6 +191,29 @@ fn text_of(text: &str) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     io::stdin().lock().take(MOST).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+fn evaluate(world: World<'_>, args: &args::Eval, printer: &Printer) -> Result<Exit, Failure> {
+    let split = match args.split {
+        args::Split::Open => Split::Open,
+        args::Split::Blind => Split::Blind,
+        args::Split::All => Split::All,
+    };
+    let wanted = Wanted {
+        files: args.files.clone(),
+        split,
+        results: args.results.clone(),
+        calibrate: args.calibrate,
+        baseline: args.baseline,
+        thresholds: Thresholds {
+            min_accuracy: args.min_accuracy,
+            min_recall_at_1: args.min_recall_at_1,
+            max_false_alarms: args.max_false_alarms,
+        },
+    };
+    let evaluation = answer::evaluate::evaluate(world, &wanted)?;
+    printer.print(&evaluation)?;
+    Ok(if evaluation.is_passed() { Exit::Answered } else { Exit::No })
 }
 
 /// `CODE` or `CODE:SIGNAL`, as the command line gives it: nothing was subtracted from it.
@@ -220,12 +262,7 @@ fn knowledge(world: World<'_>, command: &KbCommand, printer: &Printer) -> Result
                 return Ok(Exit::No);
             }
         }
-        KbCommand::List { literals: true } => {
-            let mut out = io::stdout().lock();
-            for literal in answer::kb::literals()? {
-                writeln!(out, "{literal}")?;
-            }
-        }
+        KbCommand::List { literals: true } => printer.print(&answer::kb::literals()?)?,
         KbCommand::List { literals: false } => printer.print(&answer::kb::list()?)?,
         KbCommand::Show { family } => printer.print(&answer::kb::show(family)?)?,
         KbCommand::Check => {

@@ -37,7 +37,7 @@ pub struct Family {
     pub yields_to: Vec<FamilyId>,
     /// Facts to check beyond the signals.
     pub checks: Vec<Check>,
-    /// Changes to the batch script that fix it.
+    /// Changes to the batch script that fix it, whichever signal was seen.
     pub edits: Vec<Edit>,
     /// Where the messages are documented or were reported.
     pub sources: Vec<String>,
@@ -122,6 +122,8 @@ pub struct Signal {
     /// Of a [`SignalSource::Reason`]: whether a job that waits for it will start without anybody
     /// changing anything; `None` where it depends.
     pub waiting_helps: Option<bool>,
+    /// Changes to the batch script that fix it where this signal was seen.
+    pub edits: Vec<Edit>,
 }
 
 /// A pattern over the scheduler's record; every field given must hold.

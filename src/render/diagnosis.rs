@@ -5,7 +5,7 @@ use std::io;
 use super::Report;
 use super::job::heading;
 use super::page::{Label, Page};
-use crate::answer::diagnose::{Diagnoses, Diagnosis, Fix, Waiting};
+use crate::answer::diagnose::{AnsweredBy, Diagnoses, Diagnosis, Fix, Waiting};
 use crate::model::{Cause, Confidence, Evidence, Job, Notice, Outcome, Place};
 use crate::patch::{self, Patch};
 use crate::text;
@@ -49,7 +49,8 @@ impl Report for Diagnoses {
             let text = format!("{}: {}", failure.id, failure.error);
             page.notices(&[Notice::warning("no-answer", text)])?;
         }
-        Ok(())
+        let judged = self.diagnoses.iter().find(|diagnosis| diagnosis.fix.is_some());
+        judged.map_or(Ok(()), |diagnosis| answered_by(page, &diagnosis.answered_by))
     }
 }
 
@@ -108,15 +109,13 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
     if let Some(patch) = &diagnosis.patch {
         self::patch(page, patch)?;
     }
-    page.notices(&diagnosis.notices)?;
-    let by = &diagnosis.answered_by;
+    page.notices(&diagnosis.notices)
+}
+
+fn answered_by(page: &mut Page<'_>, by: &AnsweredBy) -> io::Result<()> {
     let model = by.model.as_deref().unwrap_or("no model");
-    let line = format!(
-        "answered by rules ({}), {}, {model}",
-        text::count(by.rules as u64, "family"),
-        by.index
-    );
-    page.line(&[(Label::Dim, &line)])
+    let rules = text::count(by.rules as u64, "family");
+    page.line(&[(Label::Dim, &format!("answered by rules ({rules}), {}, {model}", by.index))])
 }
 
 /// The table's short advice is for reasons that no note explains.
@@ -213,7 +212,7 @@ fn unknown(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
 }
 
 fn fix(page: &mut Page<'_>, fix: &Fix) -> io::Result<()> {
-    page.entry("fix", MARGIN, Label::Strong, &format!("{} - {}", fix.title, fix.heading))?;
+    page.entry("fix", MARGIN, Label::Strong, &fix.title)?;
     for (index, step) in fix.steps.iter().enumerate() {
         let number = format!("{:>width$}. ", index + 1, width = MARGIN - 2);
         page.entry(&number, MARGIN, Label::Plain, step)?;
@@ -226,6 +225,7 @@ fn patch(page: &mut Page<'_>, patch: &Patch) -> io::Result<()> {
         let from = change.from.as_deref().map_or_else(String::new, |from| format!("{from} -> "));
         let place = match change.place {
             patch::Place::CommandLine => " on the submission command, which wins over the script",
+            patch::Place::BeforeSubmitting => " before submitting",
             patch::Place::NotAtHand => " where the job is described",
             patch::Place::Script => "",
         };

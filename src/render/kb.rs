@@ -4,7 +4,7 @@ use std::io;
 
 use super::Report;
 use super::page::{Column, Label, Page};
-use crate::answer::kb::{Built, Check, Hits, Listing, Note};
+use crate::answer::kb::{Built, Check, Hits, Listing, Literals, Note};
 use crate::retrieve::first_steps;
 use crate::text;
 
@@ -73,6 +73,13 @@ impl Report for Listing {
             })
             .collect();
         page.table(&COLUMNS, &rows)
+    }
+}
+
+impl Report for Literals {
+    /// One a line and as they are: other programs read them as patterns.
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        self.literals.iter().try_for_each(|literal| page.line(&[(Label::Plain, literal)]))
     }
 }
 

@@ -5,6 +5,7 @@
 //! without any.
 
 mod diagnosis;
+mod eval;
 mod job;
 mod kb;
 mod page;

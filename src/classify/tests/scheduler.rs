@@ -117,7 +117,8 @@ fn a_pasted_log_is_judged_as_a_log() {
 
 #[test]
 fn the_place_of_a_refusal_can_be_read_again() {
-    let text = "sbatch: Verifying job request ...\r\nsbatch: error: QOSMaxWallDurationPerJobLimit\n";
+    let text =
+        "sbatch: Verifying job request ...\r\nsbatch: error: QOSMaxWallDurationPerJobLimit\n";
     let verdict = refused(text);
     assert_eq!(family(&verdict), "submit_time_limit");
     let crate::model::Place::Log { line, offset, length, .. } = verdict.causes[0].evidence[0].place

@@ -147,6 +147,21 @@ impl Layout {
         self.names.join(",")
     }
 
+    /// Every column that is known here, for records that no `sacct` was asked for.
+    pub(super) fn whole() -> Self {
+        let names = COLUMNS.iter().map(|(_, name, _)| *name).collect();
+        let mut positions = [None; COLUMNS.len()];
+        for (position, (field, _, _)) in COLUMNS.iter().enumerate() {
+            positions[*field as usize] = Some(position);
+        }
+        Self { names, positions }
+    }
+
+    /// The columns' names, in order.
+    pub(super) fn names(&self) -> &[&'static str] {
+        &self.names
+    }
+
     /// How many columns there are.
     pub(super) fn len(&self) -> usize {
         self.names.len()

@@ -23,6 +23,7 @@ mod values;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -32,7 +33,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::config;
 use crate::host::{Cmd, Output, Runner};
-use crate::model::{Job, JobId, Known, Limits, Notice, Part, Source, State};
+use crate::model::{IdError, Job, JobId, Known, Limits, Notice, Part, Source, State};
 use crate::script::parse_submit_line;
 
 use super::{Backend, Filter, Found, SchedError, Users, Words};
@@ -61,6 +62,12 @@ pub(super) fn detect<'h>(
     let missing = matches!(jobs.fields(), Err(SchedError::NoScheduler));
     let explain = reasons::explain;
     (!missing).then(|| Backend { name: "slurm", words: &WORDS, jobs: Some(jobs), explain })
+}
+
+/// A record of accounting from its fields by `sacct`'s names, read as one that `sacct` printed:
+/// labelled cases hold their records so.
+pub fn job_from_fields(fields: &BTreeMap<String, String>) -> Result<Job, IdError> {
+    records::from_fields(fields)
 }
 
 /// Questions about jobs.

@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::model::{
-    Exit, Job, JobId, Known, Notice, Part, Source, Span, State, Step, StepId, Tres,
+    Exit, IdError, Job, JobId, Known, Notice, Part, Source, Span, State, Step, StepId, Tres,
 };
 
-use super::fields::Field;
+use super::fields::{Field, Layout};
 use super::rows::Row;
 use super::values;
 
@@ -74,6 +74,27 @@ pub(super) fn jobs(rows: &[Row<'_>], reading: Reading) -> (Vec<Job>, Vec<Notice>
     let mut notices = Vec::new();
     let jobs = found.into_iter().filter_map(|(id, runs)| runs.join(&id, &mut notices)).collect();
     (jobs, notices)
+}
+
+/// One job from the fields of its record by Slurm's names, as of a release that is not known. The
+/// peak of memory is a step's: it becomes that of the batch step.
+pub(super) fn from_fields(fields: &BTreeMap<String, String>) -> Result<Job, IdError> {
+    let mut fields = fields.clone();
+    // The same number under two names (`man sacct`).
+    if let Some(cpus) = fields.get("NCPUS").cloned() {
+        fields.entry("AllocCPUS".to_owned()).or_insert(cpus);
+    }
+    let layout = Layout::whole();
+    let reading = Reading { folded: true, cpu_time_lost: false };
+    let row = Row::from_fields(&layout, &fields);
+    let (id, _) = JobId::parse_with_step(row.get(Field::Id))?;
+    let mut job = job(&row, id, reading);
+    if !row.get(Field::MaxRss).is_empty() {
+        fields.insert("JobName".to_owned(), "batch".to_owned());
+        let batch = Row::from_fields(&layout, &fields);
+        job.steps.push(read_step(&batch, StepId("batch".to_owned()), reading));
+    }
+    Ok(job)
 }
 
 impl Runs {

@@ -5,6 +5,8 @@
 //! (`--delimiter` takes any string since 17.02), and lines are joined until the columns are all
 //! there.
 
+use std::collections::BTreeMap;
+
 use crate::model::JobId;
 
 use super::fields::{Field, Layout};
@@ -19,7 +21,13 @@ pub(super) struct Row<'l> {
     cells: Vec<String>,
 }
 
-impl Row<'_> {
+impl<'l> Row<'l> {
+    /// A record by the names of its columns; what is not named is empty.
+    pub(super) fn from_fields(layout: &'l Layout, fields: &BTreeMap<String, String>) -> Self {
+        let cell = |name: &&str| fields.get(*name).cloned().unwrap_or_default();
+        Self { layout, cells: layout.names().iter().map(cell).collect() }
+    }
+
     /// A cell; empty where this `sacct` has no such column.
     pub(super) fn get(&self, field: Field) -> &str {
         let position = self.layout.position(field);

@@ -576,3 +576,39 @@ proptest! {
         let _ = jobs(&Fake::default().says("--helpformat", &bytes)).release();
     }
 }
+
+#[test]
+fn a_record_from_fields_is_read_as_one_that_sacct_printed() {
+    let fields = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    };
+    // Job 67 of Slurm 22.05: `sacct -j 67` prints these, and MaxRSS in the row of the batch step.
+    let job = job_from_fields(&fields(&[
+        ("JobID", "67"),
+        ("JobName", "oom"),
+        ("State", "OUT_OF_MEMORY"),
+        ("ExitCode", "0:125"),
+        ("ReqMem", "100M"),
+        ("MaxRSS", "82220K"),
+        ("Start", "1796034871"),
+        ("Elapsed", "00:00:02"),
+        ("Timelimit", "00:10:00"),
+        ("NCPUS", "1"),
+        ("NodeList", "c04"),
+        ("Reason", "None"),
+    ]))
+    .expect("a record");
+    assert_eq!(
+        (job.id.number, job.name.as_str(), job.state.base),
+        (67, "oom", BaseState::OutOfMemory)
+    );
+    assert_eq!(job.exit, Known::Value(Exit { code: 0, signal: 125, folded: true }));
+    assert_eq!((job.cpus.get(), job.reason.as_deref()), (Some(1), None));
+    let (peak, step) = job.peak_memory().expect("a peak");
+    assert_eq!((peak, step.id.is_batch()), (Bytes(82220 << 10), true));
+    assert!(job.has_started());
+    // What is not said is not known.
+    let waits = job_from_fields(&fields(&[("JobID", "5_3"), ("State", "PENDING")])).expect("one");
+    assert!(!waits.has_started() && waits.steps.is_empty() && waits.limit == Known::NotGathered);
+    assert!(job_from_fields(&fields(&[("JobID", "none")])).is_err());
+}
