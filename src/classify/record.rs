@@ -70,9 +70,9 @@ fn matches(when: &RecordPattern, job: &Job) -> Option<Found> {
         (state.by.is_some() == cancelled_by).then_some(())?;
     }
     if let Some(idle) = when.idle {
-        let idled = idled(job)?;
-        (idled.is_some() == idle).then_some(())?;
-        note(Found { field: "TotalCPU", text: idled.unwrap_or_default(), ..Found::default() });
+        let (idled, text) = idled(job)?;
+        (idled == idle).then_some(())?;
+        note(Found { field: "TotalCPU", text, ..Found::default() });
     }
     for (field, pattern, exit) in [
         ("ExitCode", &when.exit, &job.exit),
@@ -289,18 +289,19 @@ fn time_used_up(job: &Job) -> Said {
 
 fn cpu_was_busy(job: &Job) -> Said {
     match idled(job) {
-        Some(Some(text)) => Said::against(0.5, "TotalCPU", text),
+        Some((true, text)) => Said::against(0.5, "TotalCPU", text),
         _ => Said::NOTHING,
     }
 }
 
-/// Under two per cent of one CPU over ten minutes and more: it waited, it did not work. `None` where
-/// that cannot be known: a CPU time of zero means that nobody measured.
-fn idled(job: &Job) -> Option<Option<String>> {
+/// Whether it waited and did not work: under two per cent of one CPU over ten minutes and more; with
+/// the numbers. `None` where that cannot be known: a CPU time of zero means that nobody measured.
+fn idled(job: &Job) -> Option<(bool, String)> {
     let used = job.cpu_time.get().filter(|used| used.as_millis() > 0)?;
     let elapsed = job.elapsed.get()?;
     let idle = lasted(job, 600) && used.as_millis() < elapsed.as_millis() / 50;
-    Some(idle.then(|| format!("{used} in {elapsed}: it waited")))
+    let waited = if idle { ": it waited" } else { "" };
+    Some((idle, format!("{used} in {elapsed}{waited}")))
 }
 
 fn lasted(job: &Job, seconds: u64) -> bool {
