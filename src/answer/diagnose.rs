@@ -83,6 +83,8 @@ pub struct Waiting {
     pub meaning: Option<String>,
     /// What to do about it.
     pub action: Option<String>,
+    /// Whether it will start by itself; `None` where that depends, or the reason is not known.
+    pub waiting_helps: Option<bool>,
 }
 
 /// One log, read or not.
@@ -188,7 +190,7 @@ impl Engine {
     /// The sections of the knowledge base that fit a verdict, best first; what to do comes first.
     pub(super) fn sections(&self, verdict: &Verdict, limit: usize) -> Vec<Match> {
         let unknown = FamilyId("unknown".to_owned());
-        let cause = verdict.causes.first().filter(|_| verdict.outcome == Outcome::Cause);
+        let cause = verdict.causes.first().filter(|_| verdict.outcome != Outcome::Unknown);
         let family = cause.map_or(&unknown, |cause| &cause.family);
         let words: Vec<&str> = cause
             .map(|cause| cause.evidence.iter().map(|evidence| evidence.text.as_str()).collect())
@@ -269,8 +271,9 @@ fn worth_diagnosing(jobs: Vec<Job>, limit: usize) -> (Vec<Job>, Option<Notice>) 
 pub(super) fn one(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> Diagnosis {
     let mut notices = Vec::new();
     if matches!(job.state.base, BaseState::Pending) {
-        let waiting = job.reason.as_deref().map(|reason| waiting(surroundings, reason));
         let verdict = classify::decide(&engine.rules, &record_alone(&job));
+        let helps = waiting_helps(&engine.rules, &verdict);
+        let waiting = job.reason.as_deref().map(|reason| waiting(surroundings, reason, helps));
         return Diagnosis { waiting, ..bare(engine, job, verdict, notices) };
     }
     // A job that ended well is only looked at through its record; its log may say anything.
@@ -303,6 +306,7 @@ fn bare(engine: &Engine, job: Job, mut verdict: Verdict, notices: Vec<Notice>) -
     mask(&mut verdict);
     let fix = match verdict.outcome {
         Outcome::Cause | Outcome::Unknown => fix(engine, &verdict),
+        Outcome::Pending if !verdict.causes.is_empty() => fix(engine, &verdict),
         Outcome::Healthy | Outcome::Running | Outcome::Pending => None,
     };
     Diagnosis {
@@ -350,6 +354,33 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
         failures: Vec::new(),
         notices,
     })
+}
+
+/// Diagnoses a text that somebody has at hand: a log, or what a submission command printed.
+pub fn diagnose_text(world: World<'_>, text: &[u8]) -> Result<Diagnoses, AnswerError> {
+    let (engine, notices) = Engine::start(world)?;
+    Ok(Diagnoses {
+        schema: "jobwise/diagnose/1",
+        diagnoses: vec![of_text(&engine, text)],
+        failures: Vec::new(),
+        notices,
+    })
+}
+
+/// Diagnoses a text without a job.
+pub(super) fn of_text(engine: &Engine, text: &[u8]) -> Diagnosis {
+    let job = Job::bare(JobId::whole(0), State::parse(""), Source::Given);
+    let located = Located::given(Path::new("text"), Box::new(text.to_vec()));
+    let (scanned, mut reports) = read_logs(engine, vec![located]);
+    let facts = facts_of(&job, &scanned, &reports);
+    let verdict = match facts.logs.first() {
+        Some(log) => classify::decide_text(&engine.rules, log, text),
+        None => classify::decide(&engine.rules, &Facts { job: None, ..facts }),
+    };
+    if verdict.outcome == Outcome::Unknown {
+        quote_tails(&scanned, &mut reports);
+    }
+    Diagnosis { logs: reports, ..bare(engine, job, verdict, Vec::new()) }
 }
 
 /// A batch script is short; Slurm itself refuses one of more than 4 MiB.
@@ -429,13 +460,21 @@ fn quote_tails(scanned: &[Scanned], reports: &mut [LogReport]) {
     }
 }
 
-fn waiting(surroundings: &impl Surroundings, reason: &str) -> Waiting {
+fn waiting(surroundings: &impl Surroundings, reason: &str, waiting_helps: Option<bool>) -> Waiting {
     let known = surroundings.explain(reason);
     Waiting {
         reason: reason.to_owned(),
         meaning: known.map(|known| known.meaning.to_owned()),
         action: known.map(|known| known.action.to_owned()),
+        waiting_helps,
     }
+}
+
+/// What the signal that carries the first cause says about waiting.
+fn waiting_helps(rules: &Rules, verdict: &Verdict) -> Option<bool> {
+    let cause = verdict.causes.first()?;
+    let signals = &rules.family(&cause.family)?.signals;
+    signals.iter().find(|signal| signal.id == cause.signal)?.waiting_helps
 }
 
 /// The edits of the first cause: its family's, and those of the signals that were seen. None when

@@ -79,7 +79,7 @@ pub(super) enum Command {
 #[derive(Debug, Args)]
 pub(super) struct Diagnose {
     /// Job ids: 123, 123_4 (array task), 123+1 (component), 123;cluster
-    #[arg(value_name = "JOB", required_unless_present_any = ["log", "demo"], conflicts_with = "log")]
+    #[arg(value_name = "JOB", required_unless_present_any = ["log", "text", "demo"], conflicts_with_all = ["log", "text"])]
     pub(super) ids: Vec<String>,
 
     /// Look for logs in this directory too
@@ -89,6 +89,10 @@ pub(super) struct Diagnose {
     /// Diagnose these logs, without any accounting
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(super) log: Vec<PathBuf>,
+
+    /// Diagnose this text: what sbatch printed, or a piece of a log; - reads standard input
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "log")]
+    pub(super) text: Option<String>,
 
     /// The batch script that belongs to --log
     #[arg(long, value_name = "FILE", requires = "log")]

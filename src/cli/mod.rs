@@ -3,7 +3,7 @@
 mod args;
 mod failure;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::panic;
 use std::path::Path;
 use std::process::ExitCode;
@@ -158,7 +158,9 @@ fn ask(
 }
 
 fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Result<Exit, Failure> {
-    let diagnoses = if args.log.is_empty() {
+    let diagnoses = if let Some(text) = &args.text {
+        answer::diagnose::diagnose_text(world, &text_of(text)?)?
+    } else if args.log.is_empty() {
         let hints = Hints { log_dirs: args.log_dir.clone() };
         answer::diagnose::diagnose(world, &args.ids, &hints)?
     } else {
@@ -185,6 +187,17 @@ fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Resul
     let worst = diagnoses.failures.iter().map(|failure| failure::of_answer(&failure.error).0).max();
     let worst = worst.unwrap_or(Exit::Answered);
     Ok(if unknown { worst.max(Exit::No) } else { worst })
+}
+
+/// The text itself, or what comes from standard input, of which a person pastes no more than this.
+fn text_of(text: &str) -> Result<Vec<u8>, Failure> {
+    const MOST: u64 = 64 << 20;
+    if text != "-" {
+        return Ok(text.as_bytes().to_vec());
+    }
+    let mut bytes = Vec::new();
+    io::stdin().lock().take(MOST).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn evaluate(world: World<'_>, args: &args::Eval, printer: &Printer) -> Result<Exit, Failure> {
