@@ -142,11 +142,11 @@ pub fn list() -> Result<Listing, AnswerError> {
 pub struct Literals {
     /// `jobwise/kb-literals/1`.
     pub schema: &'static str,
-    /// One for each signal of a log; sorted, each once.
+    /// The literals of all signals, each once, sorted.
     pub literals: Vec<String>,
 }
 
-/// Lists the literals that logs are searched for.
+/// Lists the literals.
 pub fn literals() -> Result<Literals, AnswerError> {
     let mut literals = super::rules()?.literals();
     literals.sort_unstable();

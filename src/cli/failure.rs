@@ -77,6 +77,7 @@ pub(super) fn of_answer(error: &AnswerError) -> (Exit, Option<String>) {
             (Exit::QueryFailed, hint("set JOBWISE_HOME to a folder you may write"))
         }
         AnswerError::File(_) => (Exit::QueryFailed, hint("name a regular file that you may read")),
+        AnswerError::Results(_) => (Exit::QueryFailed, None),
         AnswerError::UnknownFamily { nearest, .. } => {
             let hint = nearest.as_ref().map_or_else(
                 || "see: jobwise kb list".to_owned(),

@@ -129,9 +129,8 @@ impl Runner for Replay {
         if !allow::permits(cmd) {
             return Err(ExecError::NotAllowed { command: cmd.to_string() });
         }
-        let answered = self
-            .answered(cmd)
-            .ok_or_else(|| ExecError::NotRecorded { command: cmd.to_string() })?;
+        let answered =
+            self.answered(cmd).ok_or_else(|| ExecError::NotRecorded { command: cmd.brief() })?;
         sink(&self.blob(&answered.stdout));
         answered.end.result(cmd, |name| self.blob(name).to_vec())
     }

@@ -5,11 +5,13 @@
 //! without any.
 
 mod diagnosis;
+mod eval;
 mod job;
 mod json;
 mod kb;
 mod page;
 mod settings;
+mod stats;
 
 use std::io::{self, Write};
 

@@ -3,11 +3,14 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![expect(clippy::print_stderr, reason = "a test that was skipped says why")]
 
+mod dependencies;
+mod eval;
 mod layers;
 mod logs;
 mod output;
 mod own_files;
 mod processes;
+mod readme;
 mod run;
 mod scheduler;
 mod usage;

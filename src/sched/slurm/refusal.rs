@@ -20,17 +20,8 @@ const NO_ACCOUNTING: [&str; 6] = [
 const FORBIDDEN: [&str; 3] =
     ["Access/permission denied", "failed: Invalid user id", "Operation not permitted"];
 
-/// The error that an answer stands for, if it is none.
-pub(super) fn of(cmd: &Cmd, output: &Output) -> Option<SchedError> {
-    // `scontrol write` complains and still exits with zero.
-    let complains = String::from_utf8_lossy(&output.finished.stderr);
-    let complains = complains.contains("error") || complains.contains("failed");
-    let answered = output.finished.success() && !(output.stdout.is_empty() && complains);
-    (!answered).then(|| meaning(cmd, output))
-}
-
 /// The error that a failed command stands for.
-fn meaning(cmd: &Cmd, output: &Output) -> SchedError {
+pub(super) fn meaning(cmd: &Cmd, output: &Output) -> SchedError {
     let stderr = String::from_utf8_lossy(&output.finished.stderr);
     let stdout = String::from_utf8_lossy(&output.stdout);
     let says = |texts: &[&str]| texts.iter().any(|text| stderr.contains(text));
