@@ -12,6 +12,8 @@ const COMMANDS: &[&[&str]] = &[
     &["diagnose", "--log", "oom-67_4294967294.out"],
     &["job", "67"],
     &["jobs", "--since", "2026-11-01", "--until", "2026-12-31"],
+    &["stats", "--since", "2026-11-01", "--until", "2026-12-31"],
+    &["diagnose", "--text", "sbatch: error: Batch job submission failed: Invalid account"],
     &["kb", "build"],
     &["kb", "search", "killed for memory"],
     &["kb", "list"],

@@ -108,6 +108,8 @@ fn nothing_is_written_elsewhere_and_nothing_else_is_started() {
         &["--replay", &replay, "diagnose", "619"],
         &["job", "67"],
         &["jobs"],
+        &["stats"],
+        &["diagnose", "--text", "CUDA out of memory"],
         &["kb", "build"],
         &["kb", "search", "memory"],
         &["kb", "list"],

@@ -28,12 +28,20 @@ pub(crate) struct Shown {
     pub(crate) took: Duration,
 }
 
-/// Before each client: where its answers are; `say FILE` with the shell's own means; each call is
-/// written down where that is asked for.
+/// Before each client: where its answers are; `say FILE` and `say_cells COLUMNS` with the shell's own
+/// means; each call is written down where that is asked for.
 const HEADER: &str = r#"#!/bin/sh
 me=${0##*/} answers=${0%/bin/*}/answers
 say() { while IFS= read -r line || [ -n "$line" ]; do printf '%s\n' "$line"; done <"$answers/$1"; }
 [ -z "$CALLS" ] || printf '%s %s\n' "$me" "$*" >>"$CALLS"
+say_cells() {
+    names=${1%% *} IFS=, row=
+    for name in $names; do
+        cell=; [ ! -f "$answers/cells/$name" ] || IFS= read -r cell <"$answers/cells/$name"
+        row="$row@~@$cell"
+    done
+    printf '%s\n' "${row#@~@}"
+}
 pause() { PATH=/usr/bin:/bin sleep "$1"; }
 "#;
 
@@ -93,14 +101,14 @@ impl Test {
         self.file(&format!("answers/{name}"), text.replace("/home/alice", &work).as_bytes());
     }
 
-    /// Puts the record of a job in place, as one query by id and one of a list print it.
+    /// Puts the record of a job in place: as a query by id prints it, and its first row cell by
+    /// cell, so that a list of whatever columns can be printed.
     pub(crate) fn record(&self, id: &str, rows: &str) {
         self.answer(id, rows);
-        // A list has no steps and not the four columns of what was used (TotalCPU to MaxRSSNode).
         let allocation = rows.lines().next().unwrap_or_default();
-        let cells: Vec<&str> = allocation.split("@~@").collect();
-        let listed = [&cells[..24], &cells[28..]].concat().join("@~@");
-        self.answer("list", &format!("{listed}\n"));
+        for (name, cell) in COLUMNS.split(',').zip(allocation.split("@~@")) {
+            self.answer(&format!("cells/{name}"), cell);
+        }
     }
 
     /// Writes a file.
@@ -229,8 +237,12 @@ const SACCT: &str = r#"case "$*" in
     *--version*) echo "slurm 22.05.8" ;;
     *--batch-script*) [ ! -f "$answers/script" ] || say script ;;
     *--jobs=*) id=${*##*--jobs=}; [ ! -f "$answers/$id" ] || say "$id" ;;
-    *--allocations*) say list ;;
+    *--format=*) say_cells "${*##*--format=}" ;;
 esac"#;
+/// The columns of the recorded queries by id.
+const COLUMNS: &str = "JobID,JobIDRaw,State,ExitCode,DerivedExitCode,User,UID,Account,Cluster,\
+    Partition,QOS,Reason,Submit,Eligible,Start,End,Elapsed,Timelimit,ReqMem,NNodes,AllocCPUS,ReqTRES,\
+    AllocTRES,NodeList,TotalCPU,NTasks,MaxRSS,MaxRSSNode,Constraints,WorkDir,JobName,Comment,SubmitLine";
 const SCONTROL: &str = r#"case "$*" in
     *partition*) say partition ;;
     *) echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1 ;;

@@ -10,6 +10,7 @@ fn a_job_is_diagnosed() {
     let test = Test::slurm("healthy");
     test.run(&["diagnose", "67"]).ends(0).says("(host_oom)").says("oom-kill event");
     test.run(&["jobs", "--since", "2026-11-01"]).ends(0).says("67 oom alice batch OUT_OF_MEMORY");
+    test.run(&["stats", "--since", "2026-11-01"]).ends(0).says("host_oom 1");
 }
 
 #[test]
@@ -112,7 +113,7 @@ fn an_answer_that_breaks_off_is_used_as_far_as_it_goes() {
     test.answer("67", &format!("{job}\n{}", &step[..40]));
     for end in ["kill -9 $$", "echo 'sacct: error: slurm_persist_conn_recv: lost' >&2; exit 1"] {
         let body = format!(
-            "case \"$*\" in *--helpformat*) say fields ;; *--jobs=*) say 67; {end} ;; *) say list; {end} ;; esac"
+            "case \"$*\" in *--helpformat*) say fields ;; *--jobs=*) say 67; {end} ;; *) say_cells \"${{*##*--format=}}\"; {end} ;; esac"
         );
         test.client("sacct", &body);
         let shown = test.run(&["diagnose", "67"]);
