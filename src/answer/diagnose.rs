@@ -177,10 +177,12 @@ pub(super) struct Engine {
 
 impl Engine {
     pub(super) fn start(world: World<'_>) -> Result<(Self, Vec<Notice>), AnswerError> {
-        let rules = super::rules()?;
+        let (families, broken) = world.families()?;
+        let rules = Rules::new(families);
         let scanner = Scanner::new(&rules.literals());
         let scan = logs::Limits { bytes: world.config.settings.scan.limit_bytes };
-        let (library, index, notices) = kb::library(world, rules.families())?;
+        let (library, index, mut notices) = kb::library(world, rules.families())?;
+        notices.extend(broken.iter().map(super::left_out));
         Ok((Self { rules, scanner, scan, library, index }, notices))
     }
 

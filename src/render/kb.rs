@@ -21,7 +21,8 @@ impl Report for Built {
             self.bytes
         );
         page.entry("", 0, Label::Good, &line)?;
-        page.line(&[(Label::Plain, &self.index.display().to_string())])
+        page.line(&[(Label::Plain, &self.index.display().to_string())])?;
+        page.notices(&self.notices)
     }
 }
 

@@ -7,8 +7,8 @@ use jobwise::knowledge::{Provenance, built_in, parse, with_overlay};
 
 use crate::run::{Shown, Test};
 
-const INDEX: &str = "home/cache/index/chunks.usearch";
-const META: &str = "home/cache/index/chunks.json";
+/// A line that describes the index, and the index.
+const INDEX: &str = "home/cache/notes.index";
 const NOT_USED: &str = "the stored index was not used";
 
 /// The answer is that of a machine without an index, and says why.
@@ -34,30 +34,31 @@ fn a_sound_index_is_used_in_silence() {
 
 #[test]
 fn a_corrupt_index_is_not_used() {
-    for file in [INDEX, META] {
-        let test = built("index-corrupt");
-        let whole = fs::read(test.path(file)).expect("built");
+    let test = built("index-corrupt");
+    let whole = fs::read(test.path(INDEX)).expect("built");
+    let end = whole.iter().position(|byte| *byte == b'\n').expect("a description");
+    for place in [end / 2, end, whole.len() / 2] {
         let mut flipped = whole.clone();
-        let middle = flipped.len() / 2;
-        flipped[middle] ^= 0x55;
-        for bytes in [&flipped[..], &whole[..whole.len() / 2], b"", b"\0\xff rubbish {", b"{}"] {
-            test.file(file, bytes);
+        flipped[place] ^= 0x55;
+        for bytes in [&flipped[..], &whole[..place], b"", b"\0\xff rubbish {", b"{}\n"] {
+            test.file(INDEX, bytes);
             falls_back(&test.run(&["diagnose", "67"]));
         }
-        // Built again, it is sound again.
-        test.run(&["kb", "build"]).ends(0);
-        test.run(&["diagnose", "67"]).ends(0).says("stored index");
-        let _ = fs::remove_file(test.path(file));
-        fs::create_dir(test.path(file)).expect("made");
-        test.run(&["diagnose", "67"]).ends(0).says("(host_oom)");
     }
+    // Built again, it is sound again.
+    test.run(&["kb", "build"]).ends(0);
+    test.run(&["diagnose", "67"]).ends(0).says("stored index");
+    let _ = fs::remove_file(test.path(INDEX));
+    fs::create_dir(test.path(INDEX)).expect("made");
+    test.run(&["diagnose", "67"]).ends(0).says("(host_oom)");
 }
 
 #[test]
 fn an_index_of_other_notes_or_another_program_is_not_used() {
     let test = built("index-foreign");
-    let meta: serde_json::Value =
-        serde_json::from_slice(&fs::read(test.path(META)).expect("built")).expect("JSON");
+    let whole = fs::read(test.path(INDEX)).expect("built");
+    let end = whole.iter().position(|byte| *byte == b'\n').expect("a description");
+    let meta: serde_json::Value = serde_json::from_slice(&whole[..end]).expect("JSON");
     // Whatever is changed in the description, it no longer describes this index or these notes.
     let fields = meta.as_object().expect("an object");
     for name in fields.keys() {
@@ -68,7 +69,7 @@ fn an_index_of_other_notes_or_another_program_is_not_used() {
             serde_json::Value::Array(items) => items[1..].to_vec().into(),
             _ => continue,
         };
-        test.file(META, other.to_string().as_bytes());
+        test.file(INDEX, &[other.to_string().as_bytes(), &whole[end..]].concat());
         let shown = test.run(&["diagnose", "67"]);
         assert!(shown.stdout.contains(NOT_USED), "{name} may be anything\n{}", shown.all());
         falls_back(&shown);
@@ -97,7 +98,7 @@ fn in_a_home_that_is_read_only_everything_but_keeping_works() {
     let shown = test.run(&["kb", "build"]);
     shown.ends(3).fails_with(
         &format!(
-            "could not write {}/.cache/jobwise/index: Permission denied (os error 13)",
+            "could not write {}/.cache/jobwise: Permission denied (os error 13)",
             home.display()
         ),
         "set JOBWISE_HOME to a folder you may write",
@@ -122,8 +123,8 @@ fn builds_at_the_same_time_leave_one_sound_index() {
         assert!(builds.iter_mut().all(|build| build.wait().expect("ended").success()));
         test.run(&["diagnose", "67"]).ends(0).says("stored index");
     }
-    let left = fs::read_dir(test.path("home/cache/index")).expect("listed").count();
-    assert_eq!(left, 2, "an index and its description");
+    let left = fs::read_dir(test.path("home/cache")).expect("listed").count();
+    assert_eq!(left, 1, "the index alone");
 }
 
 /// The front matter of the note on memory, with one thing wrong in each.
@@ -158,4 +159,24 @@ fn a_broken_note_is_told_with_file_line_and_reason_and_costs_only_itself() {
         let (families, errors) = with_overlay(built_in().expect("sound"), files);
         assert_eq!((families.len(), errors.len()), (known, 1), "the built-in note stays");
     }
+}
+
+#[test]
+fn a_note_of_one_s_own_is_used_and_a_broken_one_is_told() {
+    let test = Test::slurm("overlay");
+    let note = "---\nfamily: scratch_purge\ntitle: Scratch was purged\ndomain: site\nsignals:\n  - id: purge\n    from: log\n    role: root\n    literal: \"SCRATCH PURGED: error\"\n    example: \"SCRATCH PURGED: error 7\"\n---\n\n## Symptoms\n\nFiles are gone.\n\n## Causes\n\nAge.\n\n## Fixes\n\n1. Stage the data again.\n\n## Verify\n\nLook.\n";
+    test.file("notes/scratch_purge.md", note.as_bytes());
+    test.file("notes/broken.md", b"no front matter");
+    test.file("notes/ignored.txt", b"not a note");
+    test.file("job.log", b"start\nSCRATCH PURGED: error 7\n");
+    let folder = test.path("notes").display().to_string();
+    let log = test.path("job.log").display().to_string();
+    let shown = test.run(&["diagnose", "--log", &log, "--knowledge", &folder]);
+    shown.ends(0).says("Scratch was purged (scratch_purge)").says("Stage the data again");
+    shown.says("broken.md:1: has no front matter").says("built-in notes and yours");
+    let check = test.run(&["kb", "check", "--knowledge", &folder]);
+    check.ends(1).says("broken.md:1: has no front matter");
+    // An index of other notes is not taken for one of these.
+    test.run(&["kb", "build"]).ends(0);
+    test.run(&["diagnose", "--log", &log, "--knowledge", &folder]).says("scratch_purge/Causes");
 }
