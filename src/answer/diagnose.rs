@@ -1,24 +1,27 @@
 //! Why did this job end as it did, and what exactly do I change?
 
-use std::cell::OnceCell;
-use std::path::PathBuf;
+mod surroundings;
+
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{AnswerError, World, kb};
 use crate::classify::{self, Facts, LogFacts, Rules};
-use crate::host::Content;
-use crate::logs::{self, Asked, Line, Located, Scan, Scanner};
+use crate::host::{Content, Unpacked, is_packed};
+use crate::logs::{self, Line, Located, Scan, Scanner};
 use crate::model::{
-    BaseState, Edit, Evidence, Exit, FamilyId, Job, JobId, Known, Limits, Notice, Outcome, Source,
-    State, StepId, Stream, Verdict,
+    BaseState, Edit, Evidence, Exit, FamilyId, Job, JobId, Known, Notice, Outcome, Source, State,
+    StepId, Stream, Verdict,
 };
 use crate::patch::{self, Patch, Target};
-use crate::retrieve::{Library, Query, Wants, first_steps};
+use crate::retrieve::{Library, Match, Query, Wants, first_steps};
 use crate::sched::{Backend, SchedError};
-use crate::script::{self, Script};
 use crate::text;
+
+pub(super) use surroundings::AtHand;
+use surroundings::{Cluster, Surroundings};
 
 /// The answer for every job asked about.
 #[derive(Debug, Serialize)]
@@ -80,6 +83,8 @@ pub struct Waiting {
     pub meaning: Option<String>,
     /// What to do about it.
     pub action: Option<String>,
+    /// Whether it will start by itself; `None` where that depends, or the reason is not known.
+    pub waiting_helps: Option<bool>,
 }
 
 /// One log, read or not.
@@ -91,10 +96,13 @@ pub struct LogReport {
     pub stream: Stream,
     /// How its place is known, in words.
     pub how: String,
-    /// Bytes of the file, where it could be opened.
+    /// Bytes of the file, where it could be opened; of a packed one, of the text in it.
     pub size: Known<u64>,
     /// Bytes read.
     pub scanned: Known<u64>,
+    /// Whether it was unpacked while it was read: places then count in the text.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unpacked: bool,
     /// Why it was not read, or not to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
@@ -159,20 +167,40 @@ pub struct Given {
 }
 
 /// What one run of the program builds once, whatever the number of jobs.
-struct Engine<'w> {
-    world: World<'w>,
+pub(super) struct Engine {
     rules: Rules,
     scanner: Scanner,
+    scan: logs::Limits,
     library: Library,
     index: String,
 }
 
-impl<'w> Engine<'w> {
-    fn start(world: World<'w>) -> Result<(Self, Vec<Notice>), AnswerError> {
+impl Engine {
+    pub(super) fn start(world: World<'_>) -> Result<(Self, Vec<Notice>), AnswerError> {
         let rules = super::rules()?;
         let scanner = Scanner::new(&rules.literals());
+        let scan = logs::Limits { bytes: world.config.settings.scan.limit_bytes };
         let (library, index, notices) = kb::library(world, rules.families())?;
-        Ok((Self { world, rules, scanner, library, index }, notices))
+        Ok((Self { rules, scanner, scan, library, index }, notices))
+    }
+
+    /// The sections that fit a text, best first, whatever the verdict.
+    pub(super) fn search(&self, text: &str) -> Vec<Match> {
+        let query = Query { text, family: None, wants: Wants::Fix };
+        self.library.search(&query, usize::MAX)
+    }
+
+    /// The sections of the knowledge base that fit a verdict, best first; what to do comes first.
+    pub(super) fn sections(&self, verdict: &Verdict, limit: usize) -> Vec<Match> {
+        let unknown = FamilyId("unknown".to_owned());
+        let cause = verdict.causes.first().filter(|_| verdict.outcome != Outcome::Unknown);
+        let family = cause.map_or(&unknown, |cause| &cause.family);
+        let words: Vec<&str> = cause
+            .map(|cause| cause.evidence.iter().map(|evidence| evidence.text.as_str()).collect())
+            .unwrap_or_default();
+        let text = words.join("\n");
+        let query = Query { text: &text, family: Some(family), wants: Wants::Fix };
+        self.library.search(&query, limit)
     }
 }
 
@@ -187,19 +215,30 @@ pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagn
         notices,
     };
     for text in ids {
-        match look_up(&backend, text) {
+        match asked(&engine, world, &backend, text, hints) {
             Err(error) => answer.failures.push(Failure { id: text.clone(), error }),
-            Ok((jobs, notices)) => {
-                let most = world.config.settings.diagnose.array_tasks;
-                let (jobs, skipped) = worth_diagnosing(jobs, most);
-                answer.add_notices(notices.into_iter().chain(skipped));
-                let diagnoses: Vec<Diagnosis> =
-                    jobs.into_par_iter().map(|job| one(&engine, &backend, job, hints)).collect();
+            Ok((diagnoses, notices)) => {
+                answer.add_notices(notices);
                 answer.diagnoses.extend(diagnoses);
             }
         }
     }
     Ok(answer)
+}
+
+/// Diagnoses the jobs that one id names.
+pub(super) fn asked(
+    engine: &Engine,
+    world: World<'_>,
+    backend: &Backend<'_>,
+    text: &str,
+    hints: &Hints,
+) -> Result<(Vec<Diagnosis>, Vec<Notice>), AnswerError> {
+    let (jobs, mut notices) = look_up(backend, text)?;
+    let (jobs, skipped) = worth_diagnosing(jobs, world.config.settings.diagnose.array_tasks);
+    notices.extend(skipped);
+    let one = |job| one(engine, job, &mut Cluster::new(world, backend, hints));
+    Ok((jobs.into_par_iter().map(one).collect(), notices))
 }
 
 fn look_up(backend: &Backend<'_>, text: &str) -> Result<(Vec<Job>, Vec<Notice>), AnswerError> {
@@ -230,17 +269,14 @@ fn worth_diagnosing(jobs: Vec<Job>, limit: usize) -> (Vec<Job>, Option<Notice>) 
     (kept, Some(notice))
 }
 
-fn one(engine: &Engine<'_>, backend: &Backend<'_>, job: Job, hints: &Hints) -> Diagnosis {
+/// Diagnoses one job. The one path from a record to an answer: only where the logs, the script and
+/// the limits come from differs.
+pub(super) fn one(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> Diagnosis {
     let mut notices = Vec::new();
-    let facts = backend.jobs.as_ref();
-    let script: OnceCell<FoundScript> = OnceCell::new();
-    let script = || {
-        let read = || facts.map_or_else(|| Err(Vec::new()), |source| source.script(&job));
-        script.get_or_init(read)
-    };
     if matches!(job.state.base, BaseState::Pending) {
-        let waiting = job.reason.as_deref().map(|reason| waiting(backend, reason));
         let verdict = classify::decide(&engine.rules, &record_alone(&job));
+        let helps = waiting_helps(&engine.rules, &verdict);
+        let waiting = job.reason.as_deref().map(|reason| waiting(surroundings, reason, helps));
         return Diagnosis { waiting, ..bare(engine, job, verdict, notices) };
     }
     // A job that ended well is only looked at through its record; its log may say anything.
@@ -251,31 +287,19 @@ fn one(engine: &Engine<'_>, backend: &Backend<'_>, job: Job, hints: &Hints) -> D
         }
     }
 
-    // The script is read for its directives only where nothing else names the logs.
-    let named =
-        job.stdout.is_some() || job.submit_line.as_deref().is_some_and(|l| l.contains("-o"));
-    let asked = if named { None } else { script().as_ref().ok().map(asked) };
-    let located = logs::locate(&job, asked.as_ref(), engine.world.cluster, &hints.log_dirs);
-    let (scanned, mut reports) = read_logs(engine, located);
+    let (scanned, mut reports) = read_logs(engine, surroundings.logs(&job));
     if scanned.is_empty() {
         notices.push(no_logs(&job, &reports));
+    } else {
+        notices.extend(log_notices(&reports));
     }
     let verdict = classify::decide(&engine.rules, &facts_of(&job, &scanned, &reports));
     let edits = first_edits(&engine.rules, &verdict);
-    let patch = (!edits.is_empty()).then(|| {
-        let limits = job.partition.as_deref().and_then(|partition| {
-            let limits = facts?.limits(partition);
-            limits.map_err(|error| notices.push(no_limits(partition, &error))).ok()
-        });
-        let bytes = match script() {
-            Ok((_, bytes)) => Some(bytes.as_slice()),
-            Err(tried) => {
-                notices.push(no_script(tried));
-                None
-            }
-        };
-        propose(&job, &script_name(&job), bytes, limits.as_ref(), &edits)
-    });
+    let patch = if edits.is_empty() {
+        None
+    } else {
+        propose(&job, surroundings, &edits, &reports, &mut notices)
+    };
     if verdict.outcome == Outcome::Unknown {
         quote_tails(&scanned, &mut reports);
     }
@@ -283,10 +307,11 @@ fn one(engine: &Engine<'_>, backend: &Backend<'_>, job: Job, hints: &Hints) -> D
 }
 
 /// Everything but logs and patch; with the fix that belongs to the verdict.
-fn bare(engine: &Engine<'_>, job: Job, mut verdict: Verdict, notices: Vec<Notice>) -> Diagnosis {
+fn bare(engine: &Engine, job: Job, mut verdict: Verdict, notices: Vec<Notice>) -> Diagnosis {
     mask(&mut verdict);
     let fix = match verdict.outcome {
-        Outcome::Cause | Outcome::Unknown => fix(&engine.library, &verdict),
+        Outcome::Cause | Outcome::Unknown => fix(engine, &verdict),
+        Outcome::Pending if !verdict.causes.is_empty() => fix(engine, &verdict),
         Outcome::Healthy | Outcome::Running | Outcome::Pending => None,
     };
     Diagnosis {
@@ -311,12 +336,19 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
     let state = given.state.clone().unwrap_or_else(|| State::parse("FAILED"));
     let mut job = Job::bare(JobId::whole(0), state, Source::Given);
     job.exit = given.exit.into();
-    let located = given.logs.iter().map(|path| {
-        // A file that was named must be read: its error is the answer.
-        let content = world.cluster.open(path)?;
-        Ok(Located::given(path, content))
-    });
-    let located: Vec<Located> = located.collect::<Result<_, AnswerError>>()?;
+    let mut logs = Vec::new();
+    let mut refused = None;
+    for path in &given.logs {
+        let opened = world.cluster.open(path);
+        refused = refused.or_else(|| opened.as_ref().err().cloned());
+        logs.push(Located::given(path, opened));
+    }
+    // Of several files the others are an answer; if none can be read, that is the answer.
+    if let Some(error) = refused
+        && logs.iter().all(|log| log.found.is_err())
+    {
+        return Err(error.into());
+    }
     let script = match &given.script {
         None => None,
         Some(path) => {
@@ -324,19 +356,10 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
             let bytes = content.read_all(SCRIPT_LIMIT).map_err(|error| {
                 AnswerError::File(crate::host::FileError::from_io(path, &error))
             })?;
-            Some((path.display().to_string(), bytes))
+            Some(Ok((path.display().to_string(), bytes)))
         }
     };
-    let (scanned, mut reports) = read_logs(&engine, located);
-    let verdict = classify::decide(&engine.rules, &facts_of(&job, &scanned, &reports));
-    let edits = first_edits(&engine.rules, &verdict);
-    let patch = script
-        .filter(|_| !edits.is_empty())
-        .map(|(name, bytes)| propose(&job, &name, Some(&bytes), None, &edits));
-    if verdict.outcome == Outcome::Unknown {
-        quote_tails(&scanned, &mut reports);
-    }
-    let diagnosis = Diagnosis { logs: reports, patch, ..bare(&engine, job, verdict, Vec::new()) };
+    let diagnosis = one(&engine, job, &mut AtHand { logs, script });
     Ok(Diagnoses {
         schema: "jobwise/diagnose/1",
         diagnoses: vec![diagnosis],
@@ -345,17 +368,42 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
     })
 }
 
+/// Diagnoses a text that somebody has at hand: a log, or what a submission command printed.
+pub fn diagnose_text(world: World<'_>, text: &[u8]) -> Result<Diagnoses, AnswerError> {
+    let (engine, notices) = Engine::start(world)?;
+    Ok(Diagnoses {
+        schema: "jobwise/diagnose/1",
+        diagnoses: vec![of_text(&engine, text)],
+        failures: Vec::new(),
+        notices,
+    })
+}
+
+/// Diagnoses a text without a job.
+pub(super) fn of_text(engine: &Engine, text: &[u8]) -> Diagnosis {
+    let job = Job::bare(JobId::whole(0), State::parse(""), Source::Given);
+    let located = Located::given(Path::new("text"), Ok(Box::new(text.to_vec())));
+    let (scanned, mut reports) = read_logs(engine, vec![located]);
+    let facts = facts_of(&job, &scanned, &reports);
+    let verdict = match facts.logs.first() {
+        Some(log) => classify::decide_text(&engine.rules, log, text),
+        None => classify::decide(&engine.rules, &Facts { job: None, ..facts }),
+    };
+    if verdict.outcome == Outcome::Unknown {
+        quote_tails(&scanned, &mut reports);
+    }
+    Diagnosis { logs: reports, ..bare(engine, job, verdict, Vec::new()) }
+}
+
 /// A batch script is short; Slurm itself refuses one of more than 4 MiB.
 const SCRIPT_LIMIT: u64 = 4 << 20;
-
-/// Where a script came from and its bytes, or every place that had none.
-type FoundScript = Result<(String, Vec<u8>), Vec<String>>;
 
 /// A log that was read.
 struct Scanned {
     path: String,
     stream: Stream,
     step: Option<StepId>,
+    task: Option<u64>,
     scan: Scan,
 }
 
@@ -369,6 +417,7 @@ fn facts_of<'a>(job: &'a Job, scanned: &'a [Scanned], reports: &[LogReport]) -> 
         path: &log.path,
         stream: log.stream,
         step: log.step.as_ref(),
+        task: log.task,
         scan: &log.scan,
     });
     let logs_complete =
@@ -376,9 +425,7 @@ fn facts_of<'a>(job: &'a Job, scanned: &'a [Scanned], reports: &[LogReport]) -> 
     Facts { job: Some(job), logs: logs.collect(), logs_complete }
 }
 
-fn read_logs(engine: &Engine<'_>, located: Vec<Located>) -> (Vec<Scanned>, Vec<LogReport>) {
-    let limits = logs::Limits { bytes: engine.world.config.settings.scan.limit_bytes };
-    let pass = |content: Box<dyn Content>| engine.scanner.scan(&*content, limits);
+fn read_logs(engine: &Engine, located: Vec<Located>) -> (Vec<Scanned>, Vec<LogReport>) {
     let read: Vec<(LogReport, Option<Scanned>)> = located
         .into_par_iter()
         .map(|log| {
@@ -388,6 +435,7 @@ fn read_logs(engine: &Engine<'_>, located: Vec<Located>) -> (Vec<Scanned>, Vec<L
                 how: log.how,
                 size: Known::NotGathered,
                 scanned: Known::NotGathered,
+                unpacked: false,
                 trouble: None,
                 tail: Vec::new(),
             };
@@ -397,20 +445,70 @@ fn read_logs(engine: &Engine<'_>, located: Vec<Located>) -> (Vec<Scanned>, Vec<L
                     (report, None)
                 }
                 Ok(content) => {
-                    let scan = pass(content);
+                    report.unpacked = is_packed(&*content);
+                    let scan = scan(&engine.scanner, content, engine.scan);
                     report.size = Known::Value(scan.size);
                     report.scanned = Known::Value(scan.scanned);
                     report.trouble.clone_from(&scan.stopped);
-                    (
-                        report,
-                        Some(Scanned { path: log.path, stream: log.stream, step: log.step, scan }),
-                    )
+                    let Located { path, stream, step, task, .. } = log;
+                    (report, Some(Scanned { path, stream, step, task, scan }))
                 }
             }
         })
         .collect();
     let (reports, scanned): (Vec<LogReport>, Vec<Option<Scanned>>) = read.into_iter().unzip();
     (scanned.into_iter().flatten().collect(), reports)
+}
+
+/// One pass over a log, packed or not. Why a packed one gave no more comes before what the pass
+/// itself has to say.
+fn scan(scanner: &Scanner, content: Box<dyn Content>, limits: logs::Limits) -> Scan {
+    if !is_packed(&*content) {
+        return scanner.scan(&*content, limits);
+    }
+    let text = Unpacked::new(content, limits.bytes);
+    let mut scan = scanner.scan(&text, limits);
+    scan.stopped = text.trouble().map(str::to_owned).or(scan.stopped);
+    scan
+}
+
+/// What to say of logs that were read, but not as they are or not to their end, and of those that
+/// could not be read beside others that could.
+fn log_notices(reports: &[LogReport]) -> Vec<Notice> {
+    /// A job of a thousand ranks may have as many logs.
+    const TOLD: usize = 3;
+    let mut notices = Vec::new();
+    let unpacked: Vec<&str> =
+        reports.iter().filter(|log| log.unpacked).map(|log| log.path.as_str()).collect();
+    if !unpacked.is_empty() {
+        let (first, others) = unpacked.split_at(unpacked.len().min(TOLD));
+        let mut names: Vec<String> = first.iter().map(|&path| path.to_owned()).collect();
+        if !others.is_empty() {
+            names.push(text::count(others.len() as u64, "more log"));
+        }
+        let names = text::join(&names, "and");
+        let text = format!("unpacked {names}: lines and bytes count in the unpacked text");
+        notices.push(Notice::info("unpacked-log", text));
+    }
+    if reports.iter().all(|log| log.size == Known::Value(0)) {
+        let names: Vec<&str> = reports.iter().take(TOLD).map(|log| log.path.as_str()).collect();
+        let text = format!("nothing was written to {}", text::join(&names, "and"));
+        notices.push(Notice::warning("empty-log", text));
+    }
+    let incomplete: Vec<String> = reports
+        .iter()
+        .filter_map(|log| Some(format!("{}: {}", log.path, log.trouble.as_deref()?)))
+        .collect();
+    let (told, others) = incomplete.split_at(incomplete.len().min(TOLD));
+    notices.extend(told.iter().map(|text| Notice::warning("log-incomplete", text)));
+    if !others.is_empty() {
+        let text = format!(
+            "{} could not be read to the end",
+            text::count(others.len() as u64, "more log")
+        );
+        notices.push(Notice::warning("log-incomplete", text));
+    }
+    notices
 }
 
 /// Adds the last lines of each stream to its report.
@@ -426,61 +524,92 @@ fn quote_tails(scanned: &[Scanned], reports: &mut [LogReport]) {
     }
 }
 
-/// What a script's directives say about files.
-fn asked((_, bytes): &(String, Vec<u8>)) -> Asked {
-    let script: Script = script::parse(bytes);
-    let value = |long: &str| script.effective(long).and_then(|found| found.value.clone());
-    Asked { output: value("output"), error: value("error"), chdir: value("chdir") }
-}
-
-fn waiting(backend: &Backend<'_>, reason: &str) -> Waiting {
-    let known = backend.explain_reason(reason);
+fn waiting(surroundings: &impl Surroundings, reason: &str, waiting_helps: Option<bool>) -> Waiting {
+    let known = surroundings.explain(reason);
     Waiting {
         reason: reason.to_owned(),
         meaning: known.map(|known| known.meaning.to_owned()),
         action: known.map(|known| known.action.to_owned()),
+        waiting_helps,
     }
 }
 
-/// The edits of the first cause's family; none when the cause is not known.
+/// What the signal that carries the first cause says about waiting.
+fn waiting_helps(rules: &Rules, verdict: &Verdict) -> Option<bool> {
+    let cause = verdict.causes.first()?;
+    let signals = &rules.family(&cause.family)?.signals;
+    signals.iter().find(|signal| signal.id == cause.signal)?.waiting_helps
+}
+
+/// The edits of the first cause: its family's, and those of the signals that were seen. None when
+/// the cause is not known.
 fn first_edits(rules: &Rules, verdict: &Verdict) -> Vec<Edit> {
-    if verdict.outcome != Outcome::Cause {
+    let cause = verdict.causes.first().filter(|_| verdict.outcome == Outcome::Cause);
+    let Some((cause, family)) = cause.and_then(|cause| Some((cause, rules.family(&cause.family)?)))
+    else {
         return Vec::new();
-    }
-    let family = verdict.causes.first().and_then(|cause| rules.family(&cause.family));
-    family.map(|family| family.edits.clone()).unwrap_or_default()
+    };
+    let mut edits = family.edits.clone();
+    let heard = family.signals.iter().filter(|signal| cause.heard.contains(&signal.id));
+    edits.extend(heard.flat_map(|signal| signal.edits.iter().cloned()));
+    edits
 }
 
-/// What the diff calls the script: the file that was submitted, as far as that is known.
-fn script_name(job: &Job) -> String {
-    let submitted = job.submit_line.as_deref().map(script::parse_submit_line);
-    let path = job.command.clone().or_else(|| submitted?.script);
-    let name = path.as_deref().and_then(|path| path.rsplit('/').next());
-    name.filter(|name| !name.is_empty()).map_or_else(|| format!("job-{}.sh", job.id), str::to_owned)
-}
-
+/// The change to the script; `None` where nobody speaks of a script.
 fn propose(
     job: &Job,
-    name: &str,
-    script: Option<&[u8]>,
-    limits: Option<&Limits>,
+    surroundings: &mut impl Surroundings,
     edits: &[Edit],
-) -> Patch {
-    let submit_line = job.submit_line.as_deref();
-    let suggestion = None;
-    patch::propose(&Target { script, name, submit_line, job, limits, suggestion }, edits)
+    logs: &[LogReport],
+    notices: &mut Vec<Notice>,
+) -> Option<Patch> {
+    // Only a larger request can meet a limit: nothing is asked of the scheduler for the rest.
+    let is_larger = edits.iter().any(|edit| matches!(edit, Edit::Memory | Edit::Time));
+    let partition = job.partition.as_deref().filter(|_| is_larger);
+    let limits = partition.and_then(|partition| {
+        let limits = surroundings.limits(partition)?;
+        limits.map_err(|error| notices.push(no_limits(partition, &error))).ok()
+    });
+    let environments = match &job.work_dir {
+        Some(directory) if edits.contains(&Edit::Activate) => environments(surroundings, directory),
+        _ => Vec::new(),
+    };
+    let unread = logs.iter().filter(|log| !log.size.is_value());
+    let folders = unread.filter_map(|log| Path::new(&log.path).parent());
+    let mut folders = folders.filter(|folder| surroundings.lacks_directory(folder));
+    let missing = if edits.contains(&Edit::MakeDirectory) { folders.next() } else { None };
+    let name = surroundings.script_name(job);
+    let script = match surroundings.script(job)? {
+        Ok((_, bytes)) => Some(bytes.as_slice()),
+        Err(tried) => {
+            notices.push(no_script(tried));
+            None
+        }
+    };
+    let target = Target {
+        script,
+        name: &name,
+        submit_line: job.submit_line.as_deref(),
+        job,
+        limits: limits.as_ref(),
+        suggestion: None,
+        environments: &environments,
+        missing_directory: missing.and_then(Path::to_str),
+    };
+    Some(patch::propose(&target, edits))
 }
 
-fn fix(library: &Library, verdict: &Verdict) -> Option<Fix> {
-    let unknown = FamilyId("unknown".to_owned());
-    let cause = verdict.causes.first().filter(|_| verdict.outcome == Outcome::Cause);
-    let family = cause.map_or(&unknown, |cause| &cause.family);
-    let words: Vec<&str> = cause
-        .map(|cause| cause.evidence.iter().map(|evidence| evidence.text.as_str()).collect())
-        .unwrap_or_default();
-    let text = words.join("\n");
-    let query = Query { text: &text, family: Some(family), wants: Wants::Fix };
-    let best = library.search(&query, 1).into_iter().next()?;
+/// Virtual environments by their usual names in a job's directory.
+fn environments(surroundings: &impl Surroundings, directory: &str) -> Vec<String> {
+    let usual = [".venv", "venv", "env"].into_iter();
+    let there = usual.filter(|name| {
+        surroundings.has_file(&Path::new(directory).join(name).join("bin/activate"))
+    });
+    there.map(|name| format!("{}/{name}", directory.trim_end_matches('/'))).collect()
+}
+
+fn fix(engine: &Engine, verdict: &Verdict) -> Option<Fix> {
+    let best = engine.sections(verdict, 1).into_iter().next()?;
     Some(Fix {
         family: best.chunk.family.clone(),
         title: best.chunk.title.clone(),

@@ -137,12 +137,21 @@ pub fn list() -> Result<Listing, AnswerError> {
     Ok(Listing { schema: "jobwise/kb-list/1", families: families.collect() })
 }
 
-/// The literals that logs are searched for, one for each signal of a log.
-pub fn literals() -> Result<Vec<String>, AnswerError> {
+/// What logs are searched for.
+#[derive(Debug, Serialize)]
+pub struct Literals {
+    /// `jobwise/kb-literals/1`.
+    pub schema: &'static str,
+    /// The literals of all signals, each once, sorted.
+    pub literals: Vec<String>,
+}
+
+/// Lists the literals.
+pub fn literals() -> Result<Literals, AnswerError> {
     let mut literals = super::rules()?.literals();
     literals.sort_unstable();
     literals.dedup();
-    Ok(literals)
+    Ok(Literals { schema: "jobwise/kb-literals/1", literals })
 }
 
 /// One family, whole.

@@ -5,10 +5,12 @@
 //! in its notices.
 
 pub mod diagnose;
+pub mod evaluate;
 pub mod job;
 pub mod jobs;
 pub mod kb;
 pub mod settings;
+pub mod stats;
 mod window;
 
 use crate::classify::Rules;
@@ -65,6 +67,9 @@ pub enum AnswerError {
     /// Our own folder cannot be written.
     #[error("could not write {0}")]
     Store(#[from] StoreError),
+    /// The results cannot be written where they were asked for.
+    #[error("could not write {0}")]
+    Results(#[source] StoreError),
     /// There is no folder of our own: neither `HOME` nor `JOBWISE_HOME` is set.
     #[error("there is no folder to keep the index in")]
     NoStore,

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::knowledge::Check;
 use crate::model::{BaseState, Edit};
@@ -22,7 +22,7 @@ pub(super) struct Cli {
 }
 
 /// What every command takes.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Everywhere")]
 pub(super) struct Global {
     /// Write one JSON document instead of text
@@ -66,8 +66,12 @@ pub(super) enum Command {
     Job(Job),
     /// List jobs
     Jobs(Jobs),
+    /// Say how much fails, why, and what that wastes: GPU-hours, core-hours, kWh
+    Stats(Stats),
     /// Work with the knowledge base
     Kb(Kb),
+    /// Measure the diagnoses on labelled cases
+    Eval(Eval),
     /// Show settings
     Config(Config),
 }
@@ -75,7 +79,7 @@ pub(super) enum Command {
 #[derive(Debug, Args)]
 pub(super) struct Diagnose {
     /// Job ids: 123, 123_4 (array task), 123+1 (component), 123;cluster
-    #[arg(value_name = "JOB", required_unless_present_any = ["log", "demo"], conflicts_with = "log")]
+    #[arg(value_name = "JOB", required_unless_present_any = ["log", "text", "demo"], conflicts_with_all = ["log", "text"])]
     pub(super) ids: Vec<String>,
 
     /// Look for logs in this directory too
@@ -85,6 +89,10 @@ pub(super) struct Diagnose {
     /// Diagnose these logs, without any accounting
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(super) log: Vec<PathBuf>,
+
+    /// Diagnose this text: what sbatch printed, or a piece of a log; - reads standard input
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "log")]
+    pub(super) text: Option<String>,
 
     /// The batch script that belongs to --log
     #[arg(long, value_name = "FILE", requires = "log")]
@@ -169,6 +177,77 @@ pub(super) struct Jobs {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct Stats {
+    /// Jobs of these users [default: yours]
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', conflicts_with = "all_users")]
+    pub(super) user: Vec<String>,
+
+    /// Jobs of all users, as far as the site shows them
+    #[arg(long)]
+    pub(super) all_users: bool,
+
+    /// Only these accounts
+    #[arg(short = 'A', long, value_name = "LIST", value_delimiter = ',')]
+    pub(super) account: Vec<String>,
+
+    /// Only these partitions
+    #[arg(
+        short,
+        long,
+        visible_short_alias = 'q',
+        visible_alias = "queue",
+        value_name = "LIST",
+        value_delimiter = ','
+    )]
+    pub(super) partition: Vec<String>,
+
+    /// Count what ended from then on, with all the time it took: 30d, now-2hours, 2026-11-30
+    #[arg(
+        short = 'S',
+        long,
+        value_name = "TIME",
+        default_value = "30d",
+        allow_hyphen_values = true
+    )]
+    pub(super) since: String,
+
+    /// Count what ended before then
+    #[arg(
+        short = 'E',
+        long,
+        value_name = "TIME",
+        default_value = "now",
+        allow_hyphen_values = true
+    )]
+    pub(super) until: String,
+
+    /// How energy is worked out
+    #[arg(long, value_enum, default_value = "estimate")]
+    pub(super) method: EnergyMethod,
+
+    /// Watts of a GPU: of the whole board for an estimate, as drawn for flat [default: by its
+    /// type; flat: 400]
+    #[arg(long, value_name = "W", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) gpu_watts: Option<u32>,
+
+    /// Watts of a CPU core [default: 5, from 2 to 12; flat: 15]
+    #[arg(long, value_name = "W", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) cpu_watts: Option<u32>,
+
+    /// Grams of CO2 for a kWh of the site's electricity; without it no CO2 is told
+    #[arg(long, value_name = "G_PER_KWH", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) carbon_intensity: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum EnergyMethod {
+    /// Board power by GPU type at a part load, cores, memory, node, machine room; with a range
+    Estimate,
+    /// Watts of each allocated GPU and core times hours, nothing else
+    Flat,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct Kb {
     #[command(subcommand)]
     pub(super) command: KbCommand,
@@ -205,6 +284,49 @@ pub(super) enum KbCommand {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct Eval {
+    /// Files of labelled cases, one JSON object a line
+    #[arg(value_name = "FILE", required = true)]
+    pub(super) files: Vec<PathBuf>,
+
+    /// Which cases: the third that is kept apart is that whose source hashes to 0 modulo 3
+    #[arg(long, value_enum, default_value_t = Split::All)]
+    pub(super) split: Split,
+
+    /// Write a JSON line for each case
+    #[arg(long, value_name = "FILE")]
+    pub(super) results: Option<PathBuf>,
+
+    /// Print the table that turns scores into confidences, and how well it holds
+    #[arg(long)]
+    pub(super) calibrate: bool,
+
+    /// Compare with plain keywords on the same cases
+    #[arg(long)]
+    pub(super) baseline: bool,
+
+    /// Fail below this accuracy
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(super) min_accuracy: Option<f64>,
+
+    /// Fail when fewer notes of the right family come first
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(super) min_recall_at_1: Option<f64>,
+
+    /// Fail when more successes are given a cause
+    #[arg(long, value_name = "N")]
+    pub(super) max_false_alarms: Option<usize>,
+}
+
+/// Which cases of a set.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum Split {
+    Open,
+    Blind,
+    All,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct Config {
     #[command(subcommand)]
     pub(super) command: ConfigCommand,
@@ -214,6 +336,12 @@ pub(super) struct Config {
 pub(super) enum ConfigCommand {
     /// Show every setting with the layer that set it
     Show,
+}
+
+/// A share, from 0 to 1.
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "a share is a number from 0 to 1".to_owned())
 }
 
 /// The closed vocabularies that front matter may use.

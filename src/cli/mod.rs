@@ -3,22 +3,27 @@
 mod args;
 mod failure;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::panic;
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use jiff::Timestamp;
 
 use crate::answer::diagnose::{Given, Hints};
+use crate::answer::evaluate::Wanted;
+use crate::answer::stats::Question;
 use crate::answer::{self, World};
 use crate::config::Config;
+use crate::eval::{Split, Thresholds};
+use crate::history::{Carbon, Method};
 use crate::host::{Recording, Replay, Runner, Store, System};
 use crate::model::{self, State};
 use crate::render::{self, Format, Look, Report};
 use crate::sched::{Filter, Users};
-use args::{Cli, Command, ConfigCommand, Global, KbCommand};
+use args::{Cli, Command, ConfigCommand, EnergyMethod, Global, KbCommand};
 use failure::{Exit, Failure};
 
 /// The demo cluster: a recording of a real one.
@@ -38,7 +43,7 @@ pub fn main() -> ExitCode {
             return code.into();
         }
     };
-    let outcome = panic::catch_unwind(|| run(&cli));
+    let outcome = panic::catch_unwind(|| run(cli));
     match outcome {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(Failure::Output(error))) if error.kind() == io::ErrorKind::BrokenPipe => {
@@ -60,6 +65,11 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Says something beside the answer.
+fn note(message: &str) {
+    let _ = writeln!(io::stderr(), "note: {message}");
+}
+
 fn complain(message: &str, hint: Option<&str>) {
     let mut stderr = io::stderr().lock();
     // Nobody is left to tell when standard error is closed.
@@ -70,14 +80,14 @@ fn complain(message: &str, hint: Option<&str>) {
 }
 
 /// Chooses the cluster, asks, writes.
-fn run(cli: &Cli) -> Result<Exit, Failure> {
+fn run(mut cli: Cli) -> Result<Exit, Failure> {
     let system = System::new(cli.global.verbose);
     let config = Config::load(&system, cli.global.config.as_deref())?;
     let store = Store::locate(&system);
-    let global = &cli.global;
+    let global = cli.global.clone();
     if let Some(path) = &global.record {
         let recording = Recording::start(&system, path)?;
-        let exit = ask(cli, &system, &recording, &config, store.as_ref())?;
+        let exit = ask(&cli, &system, &recording, &config, store.as_ref())?;
         recording.finish()?;
         return Ok(exit);
     }
@@ -87,8 +97,19 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         None => None,
     };
     match &replay {
-        Some(replay) => ask(cli, &system, replay, &config, store.as_ref()),
-        None => ask(cli, &system, &system, &config, store.as_ref()),
+        Some(replay) => {
+            // On the demo cluster nobody has an id at hand: show its first job.
+            let first = replay.job_ids().into_iter().next();
+            if let Command::Diagnose(args) = &mut cli.command
+                && global.demo
+                && args.ids.is_empty()
+            {
+                args.ids.extend(first);
+                note("the demo cluster's other jobs: jobwise --demo jobs");
+            }
+            ask(&cli, &system, replay, &config, store.as_ref())
+        }
+        None => ask(&cli, &system, &system, &config, store.as_ref()),
     }
 }
 
@@ -121,7 +142,12 @@ fn ask(
             printer.print(&jobs)?;
             Ok(Exit::Answered)
         }
+        Command::Stats(args) => {
+            printer.print(&answer::stats::stats(world, &question(world, args)?)?)?;
+            Ok(Exit::Answered)
+        }
         Command::Kb(kb) => knowledge(world, &kb.command, &printer),
+        Command::Eval(args) => evaluate(world, args, &printer),
         Command::Config(config) => match config.command {
             ConfigCommand::Show => {
                 printer.print(&answer::settings::settings(world))?;
@@ -132,7 +158,9 @@ fn ask(
 }
 
 fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Result<Exit, Failure> {
-    let diagnoses = if args.log.is_empty() {
+    let diagnoses = if let Some(text) = &args.text {
+        answer::diagnose::diagnose_text(world, &text_of(text)?)?
+    } else if args.log.is_empty() {
         let hints = Hints { log_dirs: args.log_dir.clone() };
         answer::diagnose::diagnose(world, &args.ids, &hints)?
     } else {
@@ -161,6 +189,40 @@ fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Resul
     Ok(if unknown { worst.max(Exit::No) } else { worst })
 }
 
+/// The text itself, or what comes from standard input, of which a person pastes no more than this.
+fn text_of(text: &str) -> Result<Vec<u8>, Failure> {
+    const MOST: u64 = 64 << 20;
+    if text != "-" {
+        return Ok(text.as_bytes().to_vec());
+    }
+    let mut bytes = Vec::new();
+    io::stdin().lock().take(MOST).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn evaluate(world: World<'_>, args: &args::Eval, printer: &Printer) -> Result<Exit, Failure> {
+    let split = match args.split {
+        args::Split::Open => Split::Open,
+        args::Split::Blind => Split::Blind,
+        args::Split::All => Split::All,
+    };
+    let wanted = Wanted {
+        files: args.files.clone(),
+        split,
+        results: args.results.clone(),
+        calibrate: args.calibrate,
+        baseline: args.baseline,
+        thresholds: Thresholds {
+            min_accuracy: args.min_accuracy,
+            min_recall_at_1: args.min_recall_at_1,
+            max_false_alarms: args.max_false_alarms,
+        },
+    };
+    let evaluation = answer::evaluate::evaluate(world, &wanted)?;
+    printer.print(&evaluation)?;
+    Ok(if evaluation.is_passed() { Exit::Answered } else { Exit::No })
+}
+
 /// `CODE` or `CODE:SIGNAL`, as the command line gives it: nothing was subtracted from it.
 fn exit_of(text: &str) -> Result<model::Exit, Failure> {
     let (code, signal) = text.split_once(':').unwrap_or((text, "0"));
@@ -171,30 +233,67 @@ fn exit_of(text: &str) -> Result<model::Exit, Failure> {
 }
 
 fn filter(world: World<'_>, args: &args::Jobs) -> Result<Filter, Failure> {
-    let (now, zone) = (world.cluster.now(), world.cluster.zone());
-    let time = |text: &str| answer::parse_time(text, now, &zone).map_err(answer::AnswerError::from);
+    let (since, until) = window(world, &args.since, &args.until)?;
     let failed = ["FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "DEADLINE"];
     let states = if args.failed {
         failed.map(str::to_owned).into()
     } else {
         args.state.iter().map(|state| state.to_ascii_uppercase()).collect()
     };
-    let users = if args.all_users {
-        Users::All
-    } else if args.user.is_empty() {
-        Users::Me
-    } else {
-        Users::Named(args.user.clone())
-    };
     Ok(Filter {
-        users,
+        users: users(args.all_users, &args.user),
         states,
         accounts: args.account.clone(),
         partitions: args.partition.clone(),
         names: args.name.clone(),
-        since: time(&args.since)?,
-        until: time(&args.until)?,
+        since,
+        until,
     })
+}
+
+fn question(world: World<'_>, args: &args::Stats) -> Result<Question, Failure> {
+    let (since, until) = window(world, &args.since, &args.until)?;
+    if since >= until {
+        return Err(Failure::Usage("the window ends before it begins".to_owned()));
+    }
+    let filter = Filter {
+        users: users(args.all_users, &args.user),
+        states: Vec::new(),
+        accounts: args.account.clone(),
+        partitions: args.partition.clone(),
+        names: Vec::new(),
+        since,
+        until,
+    };
+    Ok(Question {
+        filter,
+        method: match args.method {
+            EnergyMethod::Estimate => Method::Estimate,
+            EnergyMethod::Flat => Method::Flat,
+        },
+        gpu_watts: args.gpu_watts,
+        cpu_watts: args.cpu_watts,
+        carbon: args
+            .carbon_intensity
+            .map(|grams_per_kwh| Carbon { grams_per_kwh, source: "--carbon-intensity".to_owned() }),
+    })
+}
+
+/// The window, with one "now" for both of its ends.
+fn window(world: World<'_>, since: &str, until: &str) -> Result<(Timestamp, Timestamp), Failure> {
+    let (now, zone) = (world.cluster.now(), world.cluster.zone());
+    let time = |text| answer::parse_time(text, now, &zone).map_err(answer::AnswerError::from);
+    Ok((time(since)?, time(until)?))
+}
+
+fn users(all: bool, named: &[String]) -> Users {
+    if all {
+        Users::All
+    } else if named.is_empty() {
+        Users::Me
+    } else {
+        Users::Named(named.to_vec())
+    }
 }
 
 fn knowledge(world: World<'_>, command: &KbCommand, printer: &Printer) -> Result<Exit, Failure> {
@@ -207,12 +306,7 @@ fn knowledge(world: World<'_>, command: &KbCommand, printer: &Printer) -> Result
                 return Ok(Exit::No);
             }
         }
-        KbCommand::List { literals: true } => {
-            let mut out = io::stdout().lock();
-            for literal in answer::kb::literals()? {
-                writeln!(out, "{literal}")?;
-            }
-        }
+        KbCommand::List { literals: true } => printer.print(&answer::kb::literals()?)?,
         KbCommand::List { literals: false } => printer.print(&answer::kb::list()?)?,
         KbCommand::Show { family } => printer.print(&answer::kb::show(family)?)?,
         KbCommand::Check => {

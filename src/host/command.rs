@@ -51,6 +51,13 @@ impl Cmd {
         self
     }
 
+    /// What is asked about, for messages: the program and its values, without how to print them.
+    pub fn brief(&self) -> String {
+        let how = ["--format=", "--delimiter=", "--parsable2", "--noheader", "--duplicates"];
+        let kept = self.args.iter().filter(|arg| !how.iter().any(|how| arg.starts_with(how)));
+        Self { args: kept.cloned().collect(), ..self.clone() }.to_string()
+    }
+
     /// Program and arguments as one list.
     pub fn argv(&self) -> Vec<String> {
         std::iter::once(self.program.to_owned()).chain(self.args.iter().cloned()).collect()

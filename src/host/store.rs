@@ -1,4 +1,4 @@
-//! The one place where jobwise writes: its own folder.
+//! The one place where jobwise writes: its own folder, and a file that somebody asked for by name.
 
 use std::fs;
 use std::io::{self, Write};

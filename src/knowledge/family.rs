@@ -1,6 +1,6 @@
 //! What one family file says, once it is read.
 //!
-//! Plain data: it neither parses ([`super::parse`]) nor judges (`classify`).
+//! Plain data: it neither parses ([`mod@super::parse`]) nor judges (`classify`).
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ pub struct Family {
     pub yields_to: Vec<FamilyId>,
     /// Facts to check beyond the signals.
     pub checks: Vec<Check>,
-    /// Changes to the batch script that fix it.
+    /// Changes to the batch script that fix it, whichever signal was seen.
     pub edits: Vec<Edit>,
     /// Where the messages are documented or were reported.
     pub sources: Vec<String>,
@@ -119,6 +119,11 @@ pub struct Signal {
     pub example: Option<String>,
     /// The record pattern of a [`SignalSource::Record`] signal.
     pub when: Option<RecordPattern>,
+    /// Of a [`SignalSource::Reason`]: whether a job that waits for it will start without anybody
+    /// changing anything; `None` where it depends.
+    pub waiting_helps: Option<bool>,
+    /// Changes to the batch script that fix it where this signal was seen.
+    pub edits: Vec<Edit>,
 }
 
 /// A pattern over the scheduler's record; every field given must hold.
@@ -137,4 +142,10 @@ pub struct RecordPattern {
     pub reason: Option<String>,
     /// Whether the run ever started.
     pub started: Option<bool>,
+    /// Whether the state names who cancelled: the job, or the step of `step_state`.
+    pub cancelled_by: Option<bool>,
+    /// Whether it was submitted to wait for another job.
+    pub depends: Option<bool>,
+    /// Whether its CPUs are known to have idled nearly all the time.
+    pub idle: Option<bool>,
 }

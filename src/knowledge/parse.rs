@@ -4,13 +4,12 @@
 //! that is silently not applied is worse than one that is refused.
 
 use std::path::Path;
-use std::str::FromStr;
 
 use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
 use serde::Deserialize;
 
 use super::{Check, Family, Provenance, RecordPattern, Section, Signal, SignalSource};
-use crate::model::{Domain, Edit, FamilyId, Role};
+use crate::model::{Domain, Edit, EditError, FamilyId, Role};
 
 /// `(file name, text)` of every embedded family, sorted by name; written by `build.rs`.
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/knowledge.rs"));
@@ -64,6 +63,9 @@ struct FrontSignal {
     weight: f64,
     example: Option<String>,
     when: Option<RecordPattern>,
+    waiting_helps: Option<bool>,
+    #[serde(default)]
+    edits: Vec<String>,
 }
 
 /// What a signal counts when its file does not say.
@@ -137,14 +139,18 @@ pub fn parse(name: &str, text: &str, provenance: Provenance) -> Result<Family, K
             format!("family '{}' is not the file's stem '{stem}'", front.family),
         ));
     }
-    let mut edits = Vec::new();
-    for edit in &front.edits {
-        edits.push(Edit::from_str(edit).map_err(|error| blame(edit, error.to_string()))?);
-    }
+    let read_edits = |texts: &[String]| -> Result<Vec<Edit>, KnowledgeError> {
+        let read =
+            |text: &String| text.parse().map_err(|error: EditError| blame(text, error.to_string()));
+        texts.iter().map(read).collect()
+    };
+    let edits = read_edits(&front.edits)?;
     let mut signals = Vec::new();
     for signal in front.signals {
         let id = signal.id.clone();
-        signals.push(checked(signal).map_err(|what| blame(&format!("id: {id}"), what))?);
+        let edits = read_edits(&signal.edits)?;
+        let signal = checked(signal, edits);
+        signals.push(signal.map_err(|what| blame(&format!("id: {id}"), what))?);
     }
     Ok(Family {
         id: FamilyId(front.family),
@@ -164,8 +170,20 @@ pub fn parse(name: &str, text: &str, provenance: Provenance) -> Result<Family, K
 }
 
 /// A signal of text needs a literal; one of the record needs a pattern; none may have both.
-fn checked(signal: FrontSignal) -> Result<Signal, String> {
-    let FrontSignal { id, from, role, literal, regex, unless, weight, example, when } = signal;
+fn checked(signal: FrontSignal, edits: Vec<Edit>) -> Result<Signal, String> {
+    let FrontSignal {
+        id,
+        from,
+        role,
+        literal,
+        regex,
+        unless,
+        weight,
+        example,
+        when,
+        waiting_helps,
+        ..
+    } = signal;
     let from = match (from, &literal, &when) {
         (None | Some(SignalSource::Record), None, Some(_)) => SignalSource::Record,
         (Some(from), Some(_), None) if from != SignalSource::Record => from,
@@ -173,7 +191,22 @@ fn checked(signal: FrontSignal) -> Result<Signal, String> {
             return Err(format!("signal '{id}' needs either 'from' with 'literal', or 'when'"));
         }
     };
-    Ok(Signal { id, from, role, literal, regex, unless, weight, example, when })
+    if waiting_helps.is_some() && from != SignalSource::Reason {
+        return Err(format!("signal '{id}' is no reason for waiting, but says 'waiting_helps'"));
+    }
+    Ok(Signal {
+        id,
+        from,
+        role,
+        literal,
+        regex,
+        unless,
+        weight,
+        example,
+        when,
+        waiting_helps,
+        edits,
+    })
 }
 
 fn file_name(path: &str) -> &str {

@@ -19,6 +19,14 @@ pub enum Edit {
         /// Its value.
         value: String,
     },
+    /// Let the scheduler run the job again when a node fails or it is preempted.
+    Requeue,
+    /// Leave out the node that failed.
+    Exclude,
+    /// Activate the virtual environment that lies beside the job.
+    Activate,
+    /// Make the directory of the logs before submitting.
+    MakeDirectory,
 }
 
 /// An edit that is not in the vocabulary.
@@ -31,7 +39,8 @@ pub struct EditError {
 
 impl Edit {
     /// Every form, as it is written in front matter.
-    pub const FORMS: [&'static str; 3] = ["memory", "time", "env NAME=VALUE"];
+    pub const FORMS: [&'static str; 7] =
+        ["memory", "time", "env NAME=VALUE", "requeue", "exclude", "activate", "make-directory"];
 }
 
 impl FromStr for Edit {
@@ -42,6 +51,10 @@ impl FromStr for Edit {
         match text.trim() {
             "memory" => Ok(Self::Memory),
             "time" => Ok(Self::Time),
+            "requeue" => Ok(Self::Requeue),
+            "exclude" => Ok(Self::Exclude),
+            "activate" => Ok(Self::Activate),
+            "make-directory" => Ok(Self::MakeDirectory),
             other => {
                 let setting = other.strip_prefix("env ").ok_or_else(error)?;
                 let (name, value) = setting.trim().split_once('=').ok_or_else(error)?;
@@ -63,6 +76,10 @@ impl fmt::Display for Edit {
             Self::Memory => f.write_str("memory"),
             Self::Time => f.write_str("time"),
             Self::Env { name, value } => write!(f, "env {name}={value}"),
+            Self::Requeue => f.write_str("requeue"),
+            Self::Exclude => f.write_str("exclude"),
+            Self::Activate => f.write_str("activate"),
+            Self::MakeDirectory => f.write_str("make-directory"),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the rules concluded, and every line that made them conclude it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -125,6 +125,8 @@ pub struct Cause {
     pub evidence: Vec<Evidence>,
     /// Values captured by the signal: a path, a module, a size.
     pub captures: BTreeMap<String, String>,
+    /// Every signal of the family that was seen, also those whose line is not told twice.
+    pub heard: BTreeSet<String>,
 }
 
 /// What kind of answer the verdict is.

@@ -7,8 +7,12 @@
 //!
 //! Nothing is written to disk: the result is a diff and the bytes it leads to.
 
+mod activate;
 mod env;
+mod exclude;
+mod make_directory;
 mod memory;
+mod requeue;
 mod script_edit;
 mod setting;
 mod time;
@@ -34,6 +38,10 @@ pub struct Target<'a> {
     pub limits: Option<&'a Limits>,
     /// Memory per node that earlier runs of the same work needed.
     pub suggestion: Option<Bytes>,
+    /// Virtual environments that lie in the job's directory.
+    pub environments: &'a [String],
+    /// The directory of the logs, when it does not exist.
+    pub missing_directory: Option<&'a str>,
 }
 
 /// Where a change belongs.
@@ -44,6 +52,8 @@ pub enum Place {
     Script,
     /// The submission command, which wins over the script.
     CommandLine,
+    /// A shell, before the job is submitted.
+    BeforeSubmitting,
     /// The script is not at hand: wherever the job is described.
     NotAtHand,
 }
@@ -108,6 +118,10 @@ pub fn propose(target: &Target<'_>, edits: &[Edit]) -> Patch {
             Edit::Memory => memory::propose(target, &sources, &mut script),
             Edit::Time => time::propose(target, &sources, &mut script),
             Edit::Env { name, value } => env::propose(&sources, name, value, &mut script),
+            Edit::Requeue => requeue::propose(&sources, &mut script),
+            Edit::Exclude => exclude::propose(target, &sources, &mut script),
+            Edit::Activate => activate::propose(target, &sources, &mut script),
+            Edit::MakeDirectory => make_directory::propose(target),
         };
         match outcome {
             Ok(Proposal { place, from, to, because }) => {

@@ -105,7 +105,6 @@ impl<'a> Sources<'a> {
         because: String,
         edits: &mut Edits,
     ) -> Result<Proposal, String> {
-        let new = format!("--{option}={value}");
         let (place, from, to) = match setting {
             Setting::CommandLine { spelled, value: old, .. } => {
                 let (from, to) = (format!("{spelled}{old}"), format!("{spelled}{value}"));
@@ -120,21 +119,61 @@ impl<'a> Sources<'a> {
                 (Place::Script, Some(directive.as_written()), to)
             }
             Setting::Directive { own: false, .. } | Setting::Default => {
-                let component = self.component.clone()?;
-                match (&self.script, self.bytes) {
-                    (Some(script), Some(bytes)) => {
-                        let at = script.insertion_point(component);
-                        edits.insert_directive(bytes, at, &format!("#SBATCH {new}"));
-                        (Place::Script, None, new)
-                    }
-                    _ if self.submit.wrap || is_direct(&self.submit) => {
-                        (Place::CommandLine, None, new)
-                    }
-                    _ => (Place::NotAtHand, None, new),
-                }
+                return self.add(format!("--{option}={value}"), because, edits);
             }
         };
         Ok(Proposal { place, from, to, because })
+    }
+
+    /// Adds an option that nobody gives yet, where it belongs.
+    pub(super) fn add(
+        &self,
+        option: String,
+        because: String,
+        edits: &mut Edits,
+    ) -> Result<Proposal, String> {
+        let component = self.component.clone()?;
+        let place = match (&self.script, self.bytes) {
+            (Some(script), Some(bytes)) => {
+                let at = script.insertion_point(component);
+                edits.insert_directive(bytes, at, &format!("#SBATCH {option}"));
+                Place::Script
+            }
+            _ if self.submit.wrap || is_direct(&self.submit) => Place::CommandLine,
+            _ => Place::NotAtHand,
+        };
+        Ok(Proposal { place, from: None, to: option, because })
+    }
+
+    /// Adds a command before the first one of the script.
+    pub(super) fn add_command(
+        &self,
+        command: String,
+        because: String,
+        edits: &mut Edits,
+    ) -> Result<Proposal, String> {
+        let (Some(script), Some(bytes)) = (&self.script, self.bytes) else {
+            return Ok(Proposal { place: Place::NotAtHand, from: None, to: command, because });
+        };
+        if !script.is_posix_shell() {
+            let interpreter = script.shebang.as_deref().unwrap_or("no interpreter line");
+            return Err(format!(
+                "'{interpreter}' is not a shell that reads '{command}': do it by its means"
+            ));
+        }
+        let at = script.first_command.map_or(bytes.len(), |first| first.offset);
+        edits.insert_command(bytes, at, &command);
+        Ok(Proposal { place: Place::Script, from: None, to: command, because })
+    }
+}
+
+/// A value as a shell takes it literally.
+pub(super) fn quoted(value: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:=,+@%".contains(&byte);
+    if value.bytes().all(plain) {
+        value.to_owned()
+    } else {
+        format!("'{}'", value.replace('\'', r"'\''"))
     }
 }
 

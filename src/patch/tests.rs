@@ -61,6 +61,8 @@ fn target<'a>(script: &'a str, job: &'a Job) -> Target<'a> {
         job,
         limits: None,
         suggestion: None,
+        environments: &[],
+        missing_directory: None,
     }
 }
 
@@ -390,4 +392,77 @@ proptest! {
         let patch = propose(&target, &edits);
         prop_assert_eq!(patch.changes.len() + patch.refused.len(), 3);
     }
+}
+
+fn failed_on(nodes: u64, list: &str) -> Job {
+    let mut job = Job::bare(JobId::whole(6), State::parse("NODE_FAIL"), Source::Accounting);
+    job.nodes = Known::Value(nodes);
+    job.node_list = Some(list.to_owned());
+    job
+}
+
+#[test]
+fn requeue_is_added_once_and_never_against_the_owner() {
+    let job = failed_on(1, "cn03");
+    let added = patched("#!/bin/bash\n#SBATCH -t 10\n./run\n", &job, Edit::Requeue);
+    assert_eq!(added.as_deref(), Ok("#!/bin/bash\n#SBATCH -t 10\n#SBATCH --requeue\n./run\n"));
+    let again = patched(&added.expect("added"), &job, Edit::Requeue);
+    assert_eq!(again.expect_err("there already"), "line 3 says --requeue already");
+    let refused = patched(&with("#SBATCH --no-requeue"), &job, Edit::Requeue);
+    assert!(refused.expect_err("the owner said no").starts_with("line 2 says --no-requeue"));
+}
+
+#[test]
+fn only_a_node_that_is_known_to_have_failed_is_left_out() {
+    let exclude = |line: &str, job: &Job| patched(&with(line), job, Edit::Exclude);
+    let one = failed_on(1, "cn03");
+    let added = exclude("#SBATCH -t 10", &one).expect("added");
+    assert!(added.contains("#SBATCH --exclude=cn03\n"), "{added}");
+    let extended = exclude("#SBATCH -x cn01", &one).expect("extended");
+    assert!(extended.contains("#SBATCH -x cn01,cn03\n"), "{extended}");
+    assert!(exclude("#SBATCH -x cn01,cn03", &one).is_err(), "already left out");
+    assert!(exclude("#SBATCH -w cn03", &one).is_err(), "asked for by name");
+    let mut two = failed_on(2, "cn[03-04]");
+    let unknown = exclude("#SBATCH -t 10", &two).expect_err("which of them is not known");
+    assert_eq!(unknown, "which node of cn[03-04] failed is not recorded");
+    two.failed_node = Some("cn04".to_owned());
+    assert!(exclude("#SBATCH -t 10", &two).expect("known").contains("--exclude=cn04\n"));
+}
+
+#[test]
+fn an_environment_is_activated_only_where_it_lies_beside_the_job_and_none_is_active() {
+    let job = failed_on(1, "cn03");
+    let activate = |script: &str, environments: &[String]| {
+        let target = Target { environments, ..target(script, &job) };
+        let patch = propose(&target, &[Edit::Activate]);
+        let bytes = patch.patched.map(|bytes| String::from_utf8(bytes).expect("text"));
+        bytes.ok_or_else(|| patch.refused[0].why.clone())
+    };
+    let here = ["/home/ada/my project/.venv".to_owned()];
+    assert_eq!(
+        activate("#!/bin/bash\n#SBATCH -t 10\npython train.py\n", &here).as_deref(),
+        Ok(
+            "#!/bin/bash\n#SBATCH -t 10\nsource '/home/ada/my project/.venv/bin/activate'\npython train.py\n"
+        )
+    );
+    for script in [
+        "#!/bin/bash\nsource ~/venv/bin/activate\npython train.py\n",
+        "#!/bin/bash\nconda activate torch\npython train.py\n",
+        "#!/bin/bash\napptainer exec image.sif python train.py\n",
+    ] {
+        assert!(activate(script, &here).is_err(), "{script}");
+    }
+    assert!(activate("#!/bin/bash\npython train.py\n", &[]).is_err(), "which one is not known");
+}
+
+#[test]
+fn a_missing_log_directory_is_made_before_submitting_not_in_the_script() {
+    let job = failed_on(1, "cn03");
+    let script = with("#SBATCH -o /scratch/ada/my logs/%j.out");
+    let missing_directory = Some("/scratch/ada/my logs");
+    let target = Target { missing_directory, ..target(&script, &job) };
+    let patch = propose(&target, &[Edit::MakeDirectory]);
+    assert_eq!(patch.changes[0].place, Place::BeforeSubmitting);
+    assert_eq!(patch.changes[0].to, "mkdir -p '/scratch/ada/my logs'");
+    assert_eq!(patch.diff, None);
 }

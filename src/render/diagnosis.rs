@@ -5,7 +5,7 @@ use std::io;
 use super::Report;
 use super::job::heading;
 use super::page::{Label, Page};
-use crate::answer::diagnose::{Diagnoses, Diagnosis, Fix, Waiting};
+use crate::answer::diagnose::{AnsweredBy, Diagnoses, Diagnosis, Fix, Waiting};
 use crate::model::{Cause, Confidence, Evidence, Job, Notice, Outcome, Place};
 use crate::patch::{self, Patch};
 use crate::text;
@@ -49,7 +49,8 @@ impl Report for Diagnoses {
             let text = format!("{}: {}", failure.id, failure.error);
             page.notices(&[Notice::warning("no-answer", text)])?;
         }
-        Ok(())
+        let judged = self.diagnoses.iter().find(|diagnosis| diagnosis.fix.is_some());
+        judged.map_or(Ok(()), |diagnosis| answered_by(page, &diagnosis.answered_by))
     }
 }
 
@@ -77,14 +78,21 @@ impl<'d> Key<'d> {
 }
 
 fn one(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
-    heading(page, &diagnosis.job)?;
+    if diagnosis.job.state.text.is_empty() {
+        page.line(&[(Label::Strong, "text without a record")])?;
+    } else {
+        heading(page, &diagnosis.job)?;
+    }
     match diagnosis.verdict.outcome {
         Outcome::Healthy | Outcome::Running => return page.notices(&diagnosis.notices),
         Outcome::Pending => {
             if let Some(waiting) = &diagnosis.waiting {
-                self::waiting(page, waiting)?;
+                self::waiting(page, waiting, diagnosis.fix.is_some())?;
             }
-            return page.notices(&diagnosis.notices);
+            if let Some(first) = diagnosis.verdict.causes.first() {
+                let text = format!("{} ({})", first.title, first.family);
+                page.entry("cause", MARGIN, Label::Strong, &text)?;
+            }
         }
         Outcome::Cause => {
             if let Some(first) = diagnosis.verdict.causes.first() {
@@ -101,22 +109,28 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
     if let Some(patch) = &diagnosis.patch {
         self::patch(page, patch)?;
     }
-    page.notices(&diagnosis.notices)?;
-    let by = &diagnosis.answered_by;
-    let model = by.model.as_deref().unwrap_or("no model");
-    let line = format!(
-        "answered by rules ({}), {}, {model}",
-        text::count(by.rules as u64, "family"),
-        by.index
-    );
-    page.line(&[(Label::Dim, &line)])
+    page.notices(&diagnosis.notices)
 }
 
-fn waiting(page: &mut Page<'_>, waiting: &Waiting) -> io::Result<()> {
+fn answered_by(page: &mut Page<'_>, by: &AnsweredBy) -> io::Result<()> {
+    let model = by.model.as_deref().unwrap_or("no model");
+    let rules = text::count(by.rules as u64, "family");
+    page.line(&[(Label::Dim, &format!("answered by rules ({rules}), {}, {model}", by.index))])
+}
+
+/// The table's short advice is for reasons that no note explains.
+fn waiting(page: &mut Page<'_>, waiting: &Waiting, explained: bool) -> io::Result<()> {
     page.entry("waits", MARGIN, Label::Strong, &waiting.reason)?;
     let meaning = waiting.meaning.as_deref().unwrap_or("a reason this version does not know");
     page.entry("that is", MARGIN, Label::Plain, meaning)?;
-    match &waiting.action {
+    let (label, helps) = match (waiting.waiting_helps, explained) {
+        (Some(true), _) => (Label::Good, "helps: it will start by itself"),
+        (Some(false), _) => (Label::Bad, "does not help: as it is, it will not start"),
+        (None, true) => (Label::Warn, "helps in some cases only, see below"),
+        (None, false) => (Label::Plain, "n/a"),
+    };
+    page.entry("waiting", MARGIN, label, helps)?;
+    match waiting.action.as_deref().filter(|_| !explained) {
         Some(action) => page.entry("advice", MARGIN, Label::Plain, action),
         None => Ok(()),
     }
@@ -198,7 +212,7 @@ fn unknown(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
 }
 
 fn fix(page: &mut Page<'_>, fix: &Fix) -> io::Result<()> {
-    page.entry("fix", MARGIN, Label::Strong, &format!("{} - {}", fix.title, fix.heading))?;
+    page.entry("fix", MARGIN, Label::Strong, &fix.title)?;
     for (index, step) in fix.steps.iter().enumerate() {
         let number = format!("{:>width$}. ", index + 1, width = MARGIN - 2);
         page.entry(&number, MARGIN, Label::Plain, step)?;
@@ -211,6 +225,7 @@ fn patch(page: &mut Page<'_>, patch: &Patch) -> io::Result<()> {
         let from = change.from.as_deref().map_or_else(String::new, |from| format!("{from} -> "));
         let place = match change.place {
             patch::Place::CommandLine => " on the submission command, which wins over the script",
+            patch::Place::BeforeSubmitting => " before submitting",
             patch::Place::NotAtHand => " where the job is described",
             patch::Place::Script => "",
         };

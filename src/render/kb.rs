@@ -4,7 +4,7 @@ use std::io;
 
 use super::Report;
 use super::page::{Column, Label, Page};
-use crate::answer::kb::{Built, Check, Hits, Listing, Note};
+use crate::answer::kb::{Built, Check, Hits, Listing, Literals, Note};
 use crate::retrieve::first_steps;
 use crate::text;
 
@@ -20,7 +20,7 @@ impl Report for Built {
             self.search,
             self.bytes
         );
-        page.line(&[(Label::Good, &line)])?;
+        page.entry("", 0, Label::Good, &line)?;
         page.line(&[(Label::Plain, &self.index.display().to_string())])
     }
 }
@@ -35,8 +35,8 @@ impl Report for Hits {
                 page.gap()?;
             }
             let title = format!("{} - {}", found.chunk.title, found.chunk.heading);
-            let family = format!("  {}  {:.2}", found.chunk.family, found.score);
-            page.line(&[(Label::Strong, &title), (Label::Dim, &family)])?;
+            let family = format!("{}  {:.2}", found.chunk.family, found.score);
+            page.row(&[(Label::Strong, &title), (Label::Dim, &family)])?;
             let steps = first_steps(&found.chunk.markdown);
             if steps.is_empty() {
                 page.entry("", 2, Label::Plain, &found.chunk.markdown)?;
@@ -76,10 +76,17 @@ impl Report for Listing {
     }
 }
 
+impl Report for Literals {
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        // For `grep -F -f`: a blank at the end of one is part of it.
+        self.literals.iter().try_for_each(|literal| page.verbatim(literal))
+    }
+}
+
 impl Report for Note {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
         let family = &self.family;
-        page.line(&[(Label::Strong, &family.title), (Label::Dim, &format!("  {}", family.id))])?;
+        page.row(&[(Label::Strong, &family.title), (Label::Dim, &family.id.to_string())])?;
         for section in &family.sections {
             page.gap()?;
             page.line(&[(Label::Strong, &section.heading)])?;

@@ -118,7 +118,9 @@ pub fn mask_secrets(bytes: &mut [u8]) -> usize {
         let mut escaped = false;
         for byte in &mut bytes[range] {
             // Line ends and escapes stay, so that text stays lines and JSON stays JSON.
-            let keep = escaped || matches!(*byte, b'\n' | b'\r' | b'\\' | b'*');
+            // Never the first byte of a longer character alone.
+            let escape = escaped && byte.is_ascii();
+            let keep = escape || matches!(*byte, b'\n' | b'\r' | b'\\' | b'*');
             escaped = *byte == b'\\' && !escaped;
             if !keep {
                 *byte = b'*';

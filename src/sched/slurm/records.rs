@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::model::{
-    Exit, Job, JobId, Known, Notice, Part, Source, Span, State, Step, StepId, Tres,
+    Exit, IdError, Job, JobId, Known, Notice, Part, Source, Span, State, Step, StepId, Tres,
 };
 
-use super::fields::Field;
+use super::fields::{Field, Layout};
 use super::rows::Row;
 use super::values;
 
@@ -76,6 +76,27 @@ pub(super) fn jobs(rows: &[Row<'_>], reading: Reading) -> (Vec<Job>, Vec<Notice>
     (jobs, notices)
 }
 
+/// One job from the fields of its record by Slurm's names, as of a release that is not known. The
+/// peak of memory is a step's: it becomes that of the batch step.
+pub(super) fn from_fields(fields: &BTreeMap<String, String>) -> Result<Job, IdError> {
+    let mut fields = fields.clone();
+    // The same number under two names (`man sacct`).
+    if let Some(cpus) = fields.get("NCPUS").cloned() {
+        fields.entry("AllocCPUS".to_owned()).or_insert(cpus);
+    }
+    let layout = Layout::whole();
+    let reading = Reading { folded: true, cpu_time_lost: false };
+    let row = Row::from_fields(&layout, &fields);
+    let (id, _) = JobId::parse_with_step(row.get(Field::Id))?;
+    let mut job = job(&row, id, reading);
+    if !row.get(Field::MaxRss).is_empty() {
+        fields.insert("JobName".to_owned(), "batch".to_owned());
+        let batch = Row::from_fields(&layout, &fields);
+        job.steps.push(read_step(&batch, StepId("batch".to_owned()), reading));
+    }
+    Ok(job)
+}
+
 impl Runs {
     /// The newest run, with its earlier ones; `None` when there are only steps.
     fn join(self, id: &JobId, notices: &mut Vec<Notice>) -> Option<Job> {
@@ -131,7 +152,8 @@ fn is_earlier_run(run: &Job, later: &Job) -> bool {
     same_owner && near
 }
 
-fn job(row: &Row<'_>, id: JobId, reading: Reading) -> Job {
+/// One row of a job as a run without steps.
+pub(super) fn job(row: &Row<'_>, id: JobId, reading: Reading) -> Job {
     let state = State::parse(row.get(Field::State));
     let over = is_over(&state, row);
     let started = values::time(row.get(Field::Start));

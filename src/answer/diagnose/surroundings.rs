@@ -1,0 +1,154 @@
+//! What belongs to a job beside its record, and where it comes from.
+//!
+//! The one place where a job of the cluster and a job of which only some files are at hand differ:
+//! from here on both go the same way.
+
+use std::cell::OnceCell;
+use std::path::Path;
+
+use crate::answer::World;
+use crate::host::FileErrorKind;
+use crate::logs::{self, Asked, Located};
+use crate::model::{Job, Limits};
+use crate::sched::{Backend, Reason, SchedError};
+use crate::script::{self, Script};
+
+use super::Hints;
+
+/// Where a script came from and its bytes, or every place that had none.
+pub(in crate::answer) type FoundScript = Result<(String, Vec<u8>), Vec<String>>;
+
+/// What belongs to a job beside its record. There are two: the cluster it ran on, and what is
+/// at hand where no cluster is asked.
+pub(in crate::answer) trait Surroundings {
+    /// What a reason for waiting means.
+    fn explain(&self, reason: &str) -> Option<Reason>;
+
+    /// Its logs, found or not.
+    fn logs(&mut self, job: &Job) -> Vec<Located>;
+
+    /// Its batch script; `None` where nobody speaks of one.
+    fn script(&mut self, job: &Job) -> Option<&FoundScript>;
+
+    /// What a diff calls the script.
+    fn script_name(&self, job: &Job) -> String;
+
+    /// The limits of its partition, where they can be asked for.
+    fn limits(&self, partition: &str) -> Option<Result<Limits, SchedError>>;
+
+    /// Whether a directory is known not to exist.
+    fn lacks_directory(&self, path: &Path) -> bool;
+
+    /// Whether a file is there to be read.
+    fn has_file(&self, path: &Path) -> bool;
+}
+
+/// The cluster, as far as this user may see it.
+pub(super) struct Cluster<'c, 'w> {
+    world: World<'w>,
+    backend: &'c Backend<'w>,
+    hints: &'c Hints,
+    /// Asked for at most once.
+    script: OnceCell<FoundScript>,
+}
+
+impl<'c, 'w> Cluster<'c, 'w> {
+    pub(super) fn new(world: World<'w>, backend: &'c Backend<'w>, hints: &'c Hints) -> Self {
+        Self { world, backend, hints, script: OnceCell::new() }
+    }
+
+    fn read_script(&self, job: &Job) -> &FoundScript {
+        let facts = self.backend.jobs.as_ref();
+        let read = || facts.map_or_else(|| Err(Vec::new()), |source| source.script(job));
+        self.script.get_or_init(read)
+    }
+}
+
+impl Surroundings for Cluster<'_, '_> {
+    fn explain(&self, reason: &str) -> Option<Reason> {
+        self.backend.explain_reason(reason)
+    }
+
+    fn logs(&mut self, job: &Job) -> Vec<Located> {
+        // The script is read for its directives only where nothing else names the logs.
+        let given = job.submit_line.as_deref().map(script::parse_submit_line);
+        let given =
+            |long: &str| given.as_ref().is_some_and(|line| line.effective(0, long).is_some());
+        let named = job.stdout.is_some() || (given("output") && given("error"));
+        let asked = if named { None } else { self.read_script(job).as_ref().ok().map(asked) };
+        logs::locate(job, asked.as_ref(), self.world.cluster, &self.hints.log_dirs)
+    }
+
+    fn script(&mut self, job: &Job) -> Option<&FoundScript> {
+        Some(self.read_script(job))
+    }
+
+    /// The file that was submitted, as far as that is known.
+    fn script_name(&self, job: &Job) -> String {
+        let submitted = job.submit_line.as_deref().map(script::parse_submit_line);
+        let path = job.command.clone().or_else(|| submitted?.script);
+        let name = path.as_deref().and_then(|path| path.rsplit('/').next());
+        let name = name.filter(|name| !name.is_empty());
+        name.map_or_else(|| format!("job-{}.sh", job.id), str::to_owned)
+    }
+
+    fn limits(&self, partition: &str) -> Option<Result<Limits, SchedError>> {
+        Some(self.backend.jobs.as_ref()?.limits(partition))
+    }
+
+    fn lacks_directory(&self, path: &Path) -> bool {
+        let listed = self.world.cluster.list(path);
+        listed.is_err_and(|error| error.kind == FileErrorKind::Absent)
+    }
+
+    fn has_file(&self, path: &Path) -> bool {
+        self.world.cluster.open(path).is_ok()
+    }
+}
+
+/// Logs and a script that are at hand; no cluster is asked.
+#[derive(Default)]
+pub(in crate::answer) struct AtHand {
+    pub(in crate::answer) logs: Vec<Located>,
+    pub(in crate::answer) script: Option<FoundScript>,
+}
+
+impl Surroundings for AtHand {
+    fn explain(&self, _: &str) -> Option<Reason> {
+        None
+    }
+
+    fn logs(&mut self, _: &Job) -> Vec<Located> {
+        std::mem::take(&mut self.logs)
+    }
+
+    fn script(&mut self, _: &Job) -> Option<&FoundScript> {
+        self.script.as_ref()
+    }
+
+    fn script_name(&self, _: &Job) -> String {
+        match &self.script {
+            Some(Ok((name, _))) => name.clone(),
+            _ => String::new(),
+        }
+    }
+
+    fn limits(&self, _: &str) -> Option<Result<Limits, SchedError>> {
+        None
+    }
+
+    fn lacks_directory(&self, _: &Path) -> bool {
+        false
+    }
+
+    fn has_file(&self, _: &Path) -> bool {
+        false
+    }
+}
+
+/// What a script's directives say about files.
+fn asked((_, bytes): &(String, Vec<u8>)) -> Asked {
+    let script: Script = script::parse(bytes);
+    let value = |long: &str| script.effective(long).and_then(|found| found.value.clone());
+    Asked { output: value("output"), error: value("error"), chdir: value("chdir") }
+}

@@ -1,0 +1,200 @@
+//! A measurement for people. Of the confusion matrix only what was confused; the JSON has all.
+
+use std::cmp::Reverse;
+use std::io;
+
+use super::Report;
+use super::page::{Cell, Column, Label, Page};
+use crate::answer::evaluate::Evaluation;
+use crate::eval::{Comparison, Measures, Reliability, Retrieval, Share, Table};
+
+const MARGIN: usize = 12;
+
+/// From this confidence down the curve of risk is told.
+const LEVELS: usize = 8;
+
+impl Report for Evaluation {
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        summary(page, &self.measures)?;
+        reliability(page, &self.measures.reliability)?;
+        if !self.measures.families.is_empty() {
+            page.gap()?;
+            families(page, &self.measures)?;
+        }
+        confused(page, &self.measures)?;
+        if let Some(comparison) = &self.baseline {
+            page.gap()?;
+            compared(page, comparison)?;
+        }
+        if let Some(table) = &self.calibration {
+            page.gap()?;
+            calibration(page, table)?;
+        }
+        if !self.failures.is_empty() || !self.missed.is_empty() {
+            page.gap()?;
+        }
+        for failure in &self.failures {
+            page.entry("no answer", MARGIN, Label::Bad, failure)?;
+        }
+        for missed in &self.missed {
+            page.entry("missed", MARGIN, Label::Bad, missed)?;
+        }
+        page.notices(&self.notices)
+    }
+}
+
+fn summary(page: &mut Page<'_>, measures: &Measures) -> io::Result<()> {
+    page.entry("accuracy", MARGIN, Label::Strong, &share(&measures.accuracy))?;
+    for (name, rows) in [("difficulty", &measures.by_difficulty), ("stage", &measures.by_stage)] {
+        let rows: Vec<String> =
+            rows.iter().map(|row| format!("{} {}", row.name, share(row))).collect();
+        if !rows.is_empty() {
+            page.entry(name, MARGIN, Label::Plain, &rows.join(", "))?;
+        }
+    }
+    let abstained = format!("{}, where another label is right", measures.abstained);
+    page.entry("unknown", MARGIN, Label::Plain, &abstained)?;
+    let alarms = match measures.false_alarms.as_slice() {
+        [] => "0".to_owned(),
+        ids => format!("{}: {}", ids.len(), ids.join(" ")),
+    };
+    page.entry("alarms", MARGIN, Label::Plain, &alarms)?;
+    page.entry("notes", MARGIN, Label::Plain, &retrieval(&measures.retrieval))?;
+    page.entry("by line", MARGIN, Label::Plain, &retrieval(&measures.retrieval_by_line))?;
+    page.entry("root lines", MARGIN, Label::Plain, &share(&measures.root_lines))
+}
+
+fn retrieval(found: &Retrieval) -> String {
+    format!(
+        "recall@1 {}, @3 {}, @5 {}, MRR {} (of {})",
+        number(found.recall_at_1),
+        number(found.recall_at_3),
+        number(found.recall_at_5),
+        number(found.mrr),
+        found.cases
+    )
+}
+
+fn reliability(page: &mut Page<'_>, found: &Reliability) -> io::Result<()> {
+    let text = format!(
+        "ECE {}, Brier {} (of {} answers that name a cause)",
+        number(found.ece),
+        number(found.brier),
+        found.answers
+    );
+    page.entry("confidence", MARGIN, Label::Plain, &text)?;
+    for bin in &found.bins {
+        let text = format!(
+            "from {:.1}: stated {:.3}, right {:.3} ({} of {})",
+            bin.from, bin.stated, bin.share, bin.right, bin.answers
+        );
+        page.entry("", MARGIN, Label::Plain, &text)?;
+    }
+    for point in found.risk_coverage.iter().take(LEVELS) {
+        let text = format!(
+            "from {:.3} on: {:.3} of the cases answered, {:.3} of these wrong",
+            point.confidence, point.coverage, point.risk
+        );
+        page.entry("", MARGIN, Label::Plain, &text)?;
+    }
+    for wrong in &found.sure_and_wrong {
+        let text = format!(
+            "{}: {} at {:.2}, is {}",
+            wrong.id, wrong.got, wrong.confidence, wrong.expected
+        );
+        page.entry("sure, wrong", MARGIN, Label::Bad, &text)?;
+    }
+    Ok(())
+}
+
+fn left(heading: &'static str) -> Column {
+    Column { heading, right: false, least: 12 }
+}
+
+fn right(heading: &'static str) -> Column {
+    Column { heading, right: true, least: heading.len() }
+}
+
+fn plain(text: &impl ToString) -> Cell {
+    (Label::Plain, text.to_string())
+}
+
+fn families(page: &mut Page<'_>, measures: &Measures) -> io::Result<()> {
+    let columns = [
+        left("LABEL"),
+        right("CASES"),
+        right("ANSWERS"),
+        right("RIGHT"),
+        right("PRECISION"),
+        right("RECALL"),
+    ];
+    let rows: Vec<Vec<Cell>> = measures
+        .families
+        .iter()
+        .map(|row| {
+            vec![
+                plain(&row.family),
+                plain(&row.cases),
+                plain(&row.answers),
+                plain(&row.right),
+                plain(&number(row.precision)),
+                plain(&number(row.recall)),
+            ]
+        })
+        .collect();
+    page.table(&columns, &rows)
+}
+
+fn confused(page: &mut Page<'_>, measures: &Measures) -> io::Result<()> {
+    let mut cells: Vec<_> =
+        measures.confusion.iter().filter(|cell| cell.expected != cell.got).collect();
+    if cells.is_empty() {
+        return Ok(());
+    }
+    cells.sort_by_key(|cell| Reverse(cell.cases));
+    let rows: Vec<Vec<Cell>> = cells
+        .into_iter()
+        .map(|cell| vec![plain(&cell.expected), plain(&cell.got), plain(&cell.cases)])
+        .collect();
+    page.gap()?;
+    page.table(&[left("CONFUSED"), left("WITH"), right("CASES")], &rows)
+}
+
+fn compared(page: &mut Page<'_>, comparison: &Comparison) -> io::Result<()> {
+    if comparison.right.iter().chain([&comparison.wrong]).all(|row| row.cases == 0) {
+        return page.entry("keywords", MARGIN, Label::Plain, "no case with texts to compare on");
+    }
+    let columns = [left("RIGHT KIND"), right("CASES"), right("JOBWISE"), right("KEYWORDS")];
+    let row = |row: &crate::eval::Compared, name: String| {
+        vec![plain(&name), plain(&row.cases), plain(&row.jobwise), plain(&row.keywords)]
+    };
+    let mut rows: Vec<Vec<Cell>> =
+        comparison.right.iter().map(|each| row(each, each.name.clone())).collect();
+    rows.push(row(&comparison.wrong, "wrong name, of no kind".to_owned()));
+    page.table(&columns, &rows)
+}
+
+/// The table as `classify` keeps it.
+fn calibration(page: &mut Page<'_>, table: &Table) -> io::Result<()> {
+    let text = format!(
+        "{} of {} cases have a first cause; by {} folds of whole sources ECE {}, Brier {}",
+        table.cases,
+        table.of,
+        table.folds,
+        number(table.cross_validated_ece),
+        number(table.cross_validated_brier)
+    );
+    page.entry("calibration", MARGIN, Label::Plain, &text)?;
+    for line in table.source() {
+        page.line(&[(Label::Plain, &line)])?;
+    }
+    Ok(())
+}
+
+fn number(share: Option<f64>) -> String {
+    share.map_or_else(|| "n/a".to_owned(), |share| format!("{share:.3}"))
+}
+
+fn share(share: &Share) -> String {
+    format!("{} ({} of {})", number(share.share), share.right, share.cases)
+}

@@ -1,0 +1,22 @@
+//! What the README shows is what the program prints.
+
+use std::fs;
+use std::process::Command;
+
+#[test]
+fn the_example_is_the_demo_s_own_output() {
+    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
+    let readme = fs::read_to_string(readme).expect("the README");
+    let (_, rest) = readme.split_once("```text\n").expect("an example");
+    let (example, _) = rest.split_once("```").expect("its end");
+    let output = Command::new(env!("CARGO_BIN_EXE_jobwise"))
+        .args(["diagnose", "--demo"])
+        .env("LANG", "C.UTF-8")
+        .env_remove("COLUMNS")
+        .env("JOBWISE_HOME", "/nonexistent")
+        .output()
+        .expect("jobwise runs");
+    let printed = String::from_utf8(output.stdout).expect("text");
+    // To renew it: paste what `jobwise diagnose --demo` prints.
+    assert_eq!(printed, example);
+}
