@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{AnswerError, World, kb};
 use crate::classify::{self, Facts, LogFacts, Rules};
-use crate::host::Content;
+use crate::host::{Content, Unpacked, is_packed};
 use crate::logs::{self, Line, Located, Scan, Scanner};
 use crate::model::{
     BaseState, Edit, Evidence, Exit, FamilyId, Job, JobId, Known, Notice, Outcome, Source, State,
@@ -83,6 +83,8 @@ pub struct Waiting {
     pub meaning: Option<String>,
     /// What to do about it.
     pub action: Option<String>,
+    /// Whether it will start by itself; `None` where that depends, or the reason is not known.
+    pub waiting_helps: Option<bool>,
 }
 
 /// One log, read or not.
@@ -94,10 +96,13 @@ pub struct LogReport {
     pub stream: Stream,
     /// How its place is known, in words.
     pub how: String,
-    /// Bytes of the file, where it could be opened.
+    /// Bytes of the file, where it could be opened; of a packed one, of the text in it.
     pub size: Known<u64>,
     /// Bytes read.
     pub scanned: Known<u64>,
+    /// Whether it was unpacked while it was read: places then count in the text.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unpacked: bool,
     /// Why it was not read, or not to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
@@ -172,10 +177,12 @@ pub(super) struct Engine {
 
 impl Engine {
     pub(super) fn start(world: World<'_>) -> Result<(Self, Vec<Notice>), AnswerError> {
-        let rules = super::rules()?;
+        let (families, broken) = world.families()?;
+        let rules = Rules::new(families);
         let scanner = Scanner::new(&rules.literals());
         let scan = logs::Limits { bytes: world.config.settings.scan.limit_bytes };
-        let (library, index, notices) = kb::library(world, rules.families())?;
+        let (library, index, mut notices) = kb::library(world, rules.families())?;
+        notices.extend(broken.iter().map(super::left_out));
         Ok((Self { rules, scanner, scan, library, index }, notices))
     }
 
@@ -188,7 +195,7 @@ impl Engine {
     /// The sections of the knowledge base that fit a verdict, best first; what to do comes first.
     pub(super) fn sections(&self, verdict: &Verdict, limit: usize) -> Vec<Match> {
         let unknown = FamilyId("unknown".to_owned());
-        let cause = verdict.causes.first().filter(|_| verdict.outcome == Outcome::Cause);
+        let cause = verdict.causes.first().filter(|_| verdict.outcome != Outcome::Unknown);
         let family = cause.map_or(&unknown, |cause| &cause.family);
         let words: Vec<&str> = cause
             .map(|cause| cause.evidence.iter().map(|evidence| evidence.text.as_str()).collect())
@@ -269,8 +276,9 @@ fn worth_diagnosing(jobs: Vec<Job>, limit: usize) -> (Vec<Job>, Option<Notice>) 
 pub(super) fn one(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> Diagnosis {
     let mut notices = Vec::new();
     if matches!(job.state.base, BaseState::Pending) {
-        let waiting = job.reason.as_deref().map(|reason| waiting(surroundings, reason));
         let verdict = classify::decide(&engine.rules, &record_alone(&job));
+        let helps = waiting_helps(&engine.rules, &verdict);
+        let waiting = job.reason.as_deref().map(|reason| waiting(surroundings, reason, helps));
         return Diagnosis { waiting, ..bare(engine, job, verdict, notices) };
     }
     // A job that ended well is only looked at through its record; its log may say anything.
@@ -284,6 +292,8 @@ pub(super) fn one(engine: &Engine, job: Job, surroundings: &mut impl Surrounding
     let (scanned, mut reports) = read_logs(engine, surroundings.logs(&job));
     if scanned.is_empty() {
         notices.push(no_logs(&job, &reports));
+    } else {
+        notices.extend(log_notices(&reports));
     }
     let verdict = classify::decide(&engine.rules, &facts_of(&job, &scanned, &reports));
     let edits = first_edits(&engine.rules, &verdict);
@@ -303,6 +313,7 @@ fn bare(engine: &Engine, job: Job, mut verdict: Verdict, notices: Vec<Notice>) -
     mask(&mut verdict);
     let fix = match verdict.outcome {
         Outcome::Cause | Outcome::Unknown => fix(engine, &verdict),
+        Outcome::Pending if !verdict.causes.is_empty() => fix(engine, &verdict),
         Outcome::Healthy | Outcome::Running | Outcome::Pending => None,
     };
     Diagnosis {
@@ -327,12 +338,19 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
     let state = given.state.clone().unwrap_or_else(|| State::parse("FAILED"));
     let mut job = Job::bare(JobId::whole(0), state, Source::Given);
     job.exit = given.exit.into();
-    let logs = given.logs.iter().map(|path| {
-        // A file that was named must be read: its error is the answer.
-        let content = world.cluster.open(path)?;
-        Ok(Located::given(path, content))
-    });
-    let logs: Vec<Located> = logs.collect::<Result<_, AnswerError>>()?;
+    let mut logs = Vec::new();
+    let mut refused = None;
+    for path in &given.logs {
+        let opened = world.cluster.open(path);
+        refused = refused.or_else(|| opened.as_ref().err().cloned());
+        logs.push(Located::given(path, opened));
+    }
+    // Of several files the others are an answer; if none can be read, that is the answer.
+    if let Some(error) = refused
+        && logs.iter().all(|log| log.found.is_err())
+    {
+        return Err(error.into());
+    }
     let script = match &given.script {
         None => None,
         Some(path) => {
@@ -352,6 +370,33 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
     })
 }
 
+/// Diagnoses a text that somebody has at hand: a log, or what a submission command printed.
+pub fn diagnose_text(world: World<'_>, text: &[u8]) -> Result<Diagnoses, AnswerError> {
+    let (engine, notices) = Engine::start(world)?;
+    Ok(Diagnoses {
+        schema: "jobwise/diagnose/1",
+        diagnoses: vec![of_text(&engine, text)],
+        failures: Vec::new(),
+        notices,
+    })
+}
+
+/// Diagnoses a text without a job.
+pub(super) fn of_text(engine: &Engine, text: &[u8]) -> Diagnosis {
+    let job = Job::bare(JobId::whole(0), State::parse(""), Source::Given);
+    let located = Located::given(Path::new("text"), Ok(Box::new(text.to_vec())));
+    let (scanned, mut reports) = read_logs(engine, vec![located]);
+    let facts = facts_of(&job, &scanned, &reports);
+    let verdict = match facts.logs.first() {
+        Some(log) => classify::decide_text(&engine.rules, log, text),
+        None => classify::decide(&engine.rules, &Facts { job: None, ..facts }),
+    };
+    if verdict.outcome == Outcome::Unknown {
+        quote_tails(&scanned, &mut reports);
+    }
+    Diagnosis { logs: reports, ..bare(engine, job, verdict, Vec::new()) }
+}
+
 /// A batch script is short; Slurm itself refuses one of more than 4 MiB.
 const SCRIPT_LIMIT: u64 = 4 << 20;
 
@@ -360,6 +405,7 @@ struct Scanned {
     path: String,
     stream: Stream,
     step: Option<StepId>,
+    task: Option<u64>,
     scan: Scan,
 }
 
@@ -373,6 +419,7 @@ fn facts_of<'a>(job: &'a Job, scanned: &'a [Scanned], reports: &[LogReport]) -> 
         path: &log.path,
         stream: log.stream,
         step: log.step.as_ref(),
+        task: log.task,
         scan: &log.scan,
     });
     let logs_complete =
@@ -381,7 +428,6 @@ fn facts_of<'a>(job: &'a Job, scanned: &'a [Scanned], reports: &[LogReport]) -> 
 }
 
 fn read_logs(engine: &Engine, located: Vec<Located>) -> (Vec<Scanned>, Vec<LogReport>) {
-    let pass = |content: Box<dyn Content>| engine.scanner.scan(&*content, engine.scan);
     let read: Vec<(LogReport, Option<Scanned>)> = located
         .into_par_iter()
         .map(|log| {
@@ -391,6 +437,7 @@ fn read_logs(engine: &Engine, located: Vec<Located>) -> (Vec<Scanned>, Vec<LogRe
                 how: log.how,
                 size: Known::NotGathered,
                 scanned: Known::NotGathered,
+                unpacked: false,
                 trouble: None,
                 tail: Vec::new(),
             };
@@ -400,20 +447,70 @@ fn read_logs(engine: &Engine, located: Vec<Located>) -> (Vec<Scanned>, Vec<LogRe
                     (report, None)
                 }
                 Ok(content) => {
-                    let scan = pass(content);
+                    report.unpacked = is_packed(&*content);
+                    let scan = scan(&engine.scanner, content, engine.scan);
                     report.size = Known::Value(scan.size);
                     report.scanned = Known::Value(scan.scanned);
                     report.trouble.clone_from(&scan.stopped);
-                    (
-                        report,
-                        Some(Scanned { path: log.path, stream: log.stream, step: log.step, scan }),
-                    )
+                    let Located { path, stream, step, task, .. } = log;
+                    (report, Some(Scanned { path, stream, step, task, scan }))
                 }
             }
         })
         .collect();
     let (reports, scanned): (Vec<LogReport>, Vec<Option<Scanned>>) = read.into_iter().unzip();
     (scanned.into_iter().flatten().collect(), reports)
+}
+
+/// One pass over a log, packed or not. Why a packed one gave no more comes before what the pass
+/// itself has to say.
+fn scan(scanner: &Scanner, content: Box<dyn Content>, limits: logs::Limits) -> Scan {
+    if !is_packed(&*content) {
+        return scanner.scan(&*content, limits);
+    }
+    let text = Unpacked::new(content, limits.bytes);
+    let mut scan = scanner.scan(&text, limits);
+    scan.stopped = text.trouble().map(str::to_owned).or(scan.stopped);
+    scan
+}
+
+/// What to say of logs that were read, but not as they are or not to their end, and of those that
+/// could not be read beside others that could.
+fn log_notices(reports: &[LogReport]) -> Vec<Notice> {
+    /// A job of a thousand ranks may have as many logs.
+    const TOLD: usize = 3;
+    let mut notices = Vec::new();
+    let unpacked: Vec<&str> =
+        reports.iter().filter(|log| log.unpacked).map(|log| log.path.as_str()).collect();
+    if !unpacked.is_empty() {
+        let (first, others) = unpacked.split_at(unpacked.len().min(TOLD));
+        let mut names: Vec<String> = first.iter().map(|&path| path.to_owned()).collect();
+        if !others.is_empty() {
+            names.push(text::count(others.len() as u64, "more log"));
+        }
+        let names = text::join(&names, "and");
+        let text = format!("unpacked {names}: lines and bytes count in the unpacked text");
+        notices.push(Notice::info("unpacked-log", text));
+    }
+    if reports.iter().all(|log| log.size == Known::Value(0)) {
+        let names: Vec<&str> = reports.iter().take(TOLD).map(|log| log.path.as_str()).collect();
+        let text = format!("nothing was written to {}", text::join(&names, "and"));
+        notices.push(Notice::warning("empty-log", text));
+    }
+    let incomplete: Vec<String> = reports
+        .iter()
+        .filter_map(|log| Some(format!("{}: {}", log.path, log.trouble.as_deref()?)))
+        .collect();
+    let (told, others) = incomplete.split_at(incomplete.len().min(TOLD));
+    notices.extend(told.iter().map(|text| Notice::warning("log-incomplete", text)));
+    if !others.is_empty() {
+        let text = format!(
+            "{} could not be read to the end",
+            text::count(others.len() as u64, "more log")
+        );
+        notices.push(Notice::warning("log-incomplete", text));
+    }
+    notices
 }
 
 /// Adds the last lines of each stream to its report.
@@ -429,13 +526,21 @@ fn quote_tails(scanned: &[Scanned], reports: &mut [LogReport]) {
     }
 }
 
-fn waiting(surroundings: &impl Surroundings, reason: &str) -> Waiting {
+fn waiting(surroundings: &impl Surroundings, reason: &str, waiting_helps: Option<bool>) -> Waiting {
     let known = surroundings.explain(reason);
     Waiting {
         reason: reason.to_owned(),
         meaning: known.map(|known| known.meaning.to_owned()),
         action: known.map(|known| known.action.to_owned()),
+        waiting_helps,
     }
+}
+
+/// What the signal that carries the first cause says about waiting.
+fn waiting_helps(rules: &Rules, verdict: &Verdict) -> Option<bool> {
+    let cause = verdict.causes.first()?;
+    let signals = &rules.family(&cause.family)?.signals;
+    signals.iter().find(|signal| signal.id == cause.signal)?.waiting_helps
 }
 
 /// The edits of the first cause: its family's, and those of the signals that were seen. None when

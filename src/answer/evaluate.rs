@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::diagnose::{AtHand, Diagnosis, Engine, Hints, asked, one};
+use super::diagnose::{AtHand, Diagnosis, Engine, Hints, asked, of_text, one};
 use super::{AnswerError, World};
 use crate::eval::{
     self, Answered, Case, Comparison, HEALTHY, Material, Measures, Split, Table, Texts, Thresholds,
@@ -209,6 +209,10 @@ fn quotes(cause: &Cause, root: &str, from_record: bool) -> bool {
 
 /// The case's logs as they would have been found, its record as `sacct` would have told it.
 fn of_texts(engine: &Engine, case: &Case, texts: &Texts) -> Result<Diagnosis, String> {
+    if case.stage.as_deref() == Some("submit") {
+        let text = format!("{}\n{}", texts.out, texts.err);
+        return Ok(of_text(engine, text.as_bytes()));
+    }
     let job = if texts.record.is_empty() {
         Job::bare(JobId::whole(0), State::parse("FAILED"), Source::Given)
     } else {

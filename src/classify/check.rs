@@ -2,44 +2,62 @@
 //! no counter does.
 
 use super::stream::listen;
-use super::{Facts, LogFacts, Rules, decide};
+use super::{Facts, LogFacts, Rules, decide, decide_text};
 use crate::knowledge::{Finding, SignalSource};
 use crate::logs::Scan;
-use crate::model::{FamilyId, Outcome, Role, Stream};
+use crate::model::{FamilyId, Job, JobId, Outcome, Role, Source, State, Stream, Verdict};
 
 /// Checks every family. `scan` scans a text for the literals of `rules`.
 pub fn check(rules: &Rules, scan: &dyn Fn(&str) -> Scan) -> Vec<Finding> {
     let mut findings = Vec::new();
     for family in rules.families() {
-        for signal in family.signals.iter().filter(|signal| signal.from == SignalSource::Log) {
+        let mut find = |what| findings.push(Finding::about(family, what));
+        for signal in &family.signals {
             let Some(example) = &signal.example else { continue };
-            let scanned = scan(example);
-            let heard = heard(rules, &scanned, &family.id, &signal.id);
-            let first = first(rules, &scanned);
-            let wins = first.as_deref() == Some(family.id.0.as_str());
+            let verdict = verdict(rules, signal.from, example, scan);
+            let first = first(&verdict);
+            let wins = first == Some(&family.id);
             if signal.role == Role::Root && !wins {
-                let first = first.as_deref().unwrap_or("nothing");
-                let what = format!("the example of '{}' names {first} first", signal.id);
-                findings.push(Finding::about(family, what));
-            } else if !heard {
-                let what = format!("the example of '{}' does not fire it", signal.id);
-                findings.push(Finding::about(family, what));
+                let first = first.map_or("nothing", |id| &id.0);
+                find(format!("the example of '{}' names {first} first", signal.id));
+            } else if !wins && !heard(rules, &scan(example), &family.id, &signal.id) {
+                find(format!("the example of '{}' does not fire it", signal.id));
             }
         }
+        let mut sources = vec![SignalSource::Log];
+        sources.extend(family.signals.iter().map(|signal| signal.from));
         for counter in &family.counter {
-            if first(rules, &scan(counter)).as_deref() == Some(family.id.0.as_str()) {
-                findings.push(Finding::about(family, format!("'{counter}' makes it win")));
+            let wins = |from: &SignalSource| {
+                first(&verdict(rules, *from, counter, scan)) == Some(&family.id)
+            };
+            if sources.iter().any(wins) {
+                find(format!("'{counter}' makes it win"));
             }
         }
     }
     findings
 }
 
-/// The family that a log of this text alone names.
-fn first(rules: &Rules, scan: &Scan) -> Option<String> {
-    let verdict = decide(rules, &facts(scan));
-    let cause = verdict.causes.into_iter().next()?;
-    (verdict.outcome == Outcome::Cause).then_some(cause.family.0)
+/// What is concluded from a text alone, taken for what it is said to be.
+fn verdict(rules: &Rules, from: SignalSource, text: &str, scan: &dyn Fn(&str) -> Scan) -> Verdict {
+    let scanned = scan(text);
+    let facts = facts(&scanned);
+    match from {
+        SignalSource::Reason => {
+            let state = State::parse("PENDING");
+            let mut job = Job::bare(JobId::whole(0), state, Source::Given);
+            job.reason = Some(text.to_owned());
+            decide(rules, &Facts { job: Some(&job), ..facts })
+        }
+        SignalSource::Submit => decide_text(rules, &facts.logs[0], text.as_bytes()),
+        SignalSource::Log | SignalSource::Record => decide(rules, &facts),
+    }
+}
+
+/// The family that a verdict names.
+fn first(verdict: &Verdict) -> Option<&FamilyId> {
+    let named = matches!(verdict.outcome, Outcome::Cause | Outcome::Pending);
+    verdict.causes.first().filter(|_| named).map(|cause| &cause.family)
 }
 
 /// Whether the signal becomes a piece of evidence.
@@ -51,6 +69,6 @@ fn heard(rules: &Rules, scan: &Scan, family: &FamilyId, signal: &str) -> bool {
 }
 
 fn facts(scan: &Scan) -> Facts<'_> {
-    let log = LogFacts { path: "example", stream: Stream::Error, step: None, scan };
+    let log = LogFacts { path: "example", stream: Stream::Error, step: None, task: None, scan };
     Facts { job: None, logs: vec![log], logs_complete: true }
 }

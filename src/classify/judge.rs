@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::calibration::{THRESHOLD, confidence};
 use super::rules::Rules;
 use super::stream::listen;
-use super::{Facts, Piece, record};
+use super::{Facts, LogFacts, Piece, ranks, record, submission, waiting};
 use crate::knowledge::Check;
 use crate::model::{BaseState, Cause, Evidence, Job, Outcome, Part, Role, Source, Verdict};
 
@@ -17,47 +17,79 @@ const CONSEQUENCES: usize = 8;
 /// Below this a cause is not even a guess.
 const GUESS: f64 = 0.1;
 
-/// Decides what caused a run to end as it did.
+/// Decides what caused a run to end as it did, or why a job waits.
 pub fn decide(rules: &Rules, facts: &Facts<'_>) -> Verdict {
     let plain = |outcome| Verdict { outcome, causes: Vec::new(), consequences: Vec::new() };
+    let mut ran = true;
+    let mut silently = false;
     if let Some(job) = facts.job {
         match job.state.base {
-            BaseState::Pending => return plain(Outcome::Pending),
+            BaseState::Pending => {
+                let causes = rank(rules, Some(job), &waiting::pieces(rules, job));
+                let causes = causes.into_iter().map(|ranked| ranked.cause).collect();
+                return Verdict { causes, ..plain(Outcome::Pending) };
+            }
             BaseState::Running | BaseState::Suspended => return plain(Outcome::Running),
-            BaseState::Completed if !record::failed_silently(job) => {
-                return plain(Outcome::Healthy);
+            BaseState::Completed => {
+                silently = record::failed_silently(job);
+                if !silently {
+                    return plain(Outcome::Healthy);
+                }
             }
-            _ if never_ran(job, facts) => {
-                let consequences = record::plain_facts(job);
-                return Verdict { consequences, ..plain(Outcome::Unknown) };
-            }
-            _ => {}
+            _ => ran = !never_ran(job, facts),
         }
     }
 
     let mut pieces = Vec::new();
     let mut unexplained = Vec::new();
-    for (number, log) in facts.logs.iter().enumerate() {
+    let logs = ranks::in_order(&facts.logs);
+    for (number, log) in logs.iter().enumerate() {
         let voice = listen(rules, number, log);
         pieces.extend(voice.pieces);
         unexplained.extend(voice.unexplained);
     }
+    ranks::weigh_later(&logs, &mut pieces);
     if let Some(job) = facts.job {
-        pieces.extend(record::pieces(rules, job));
+        pieces.extend(record::pieces(rules, job, ran));
         weigh_other_jobs(job, &mut pieces);
         weigh_state(rules, job, &mut pieces);
         weigh_bare_exits(facts, &mut pieces);
     }
     weigh_limit_after_crash(rules, &mut pieces);
+    let mut verdict = conclude(rules, facts.job, &pieces, unexplained);
+    if let (true, Outcome::Cause, Some(first)) =
+        (silently, verdict.outcome, verdict.causes.first_mut())
+    {
+        first.evidence.push(record::why_completed());
+    }
+    verdict
+}
 
-    let causes = rank(rules, facts.job, &pieces);
+/// Decides what a text says that comes without a job: a log, or what a submission command printed.
+/// `log` is the scan of the same text.
+pub fn decide_text(rules: &Rules, log: &LogFacts<'_>, text: &[u8]) -> Verdict {
+    let voice = listen(rules, 0, log);
+    let mut pieces = voice.pieces;
+    pieces.extend(submission::pieces(rules, 0, log, text));
+    conclude(rules, None, &pieces, voice.unexplained)
+}
+
+/// From all pieces to the verdict.
+fn conclude(
+    rules: &Rules,
+    job: Option<&Job>,
+    pieces: &[Piece],
+    unexplained: Vec<Evidence>,
+) -> Verdict {
+    let causes = rank(rules, job, pieces);
     let named = causes.first().is_some_and(|cause| cause.score >= THRESHOLD);
-    let consequences = if named {
-        consequences(rules, &pieces, causes.first().and_then(|cause| cause.at))
+    let first = causes.first().filter(|_| named);
+    let consequences = if first.is_some() {
+        consequences(rules, pieces, first)
     } else {
-        let mut rest = facts.job.map(record::plain_facts).unwrap_or_default();
+        let mut rest = job.map(record::plain_facts).unwrap_or_default();
         rest.extend(unexplained);
-        rest.extend(consequences(rules, &pieces, None));
+        rest.extend(consequences(rules, pieces, None));
         rest.truncate(CONSEQUENCES);
         rest
     };
@@ -148,6 +180,7 @@ fn weigh_limit_after_crash(rules: &Rules, pieces: &mut [Piece]) {
 }
 
 struct Ranked {
+    family: usize,
     score: f64,
     fallback: bool,
     at: Option<(usize, u64)>,
@@ -251,6 +284,7 @@ fn cause(rules: &Rules, index: usize, job: Option<&Job>, own: &[&Piece]) -> Opti
     }
     evidence.extend(said.into_iter().filter_map(|said| said.evidence));
     Some(Ranked {
+        family: index,
         score,
         fallback: family.fallback,
         at: deciding.at,
@@ -291,11 +325,16 @@ fn one_per_line<'a>(own: &[&'a Piece]) -> Vec<&'a Piece> {
     kept
 }
 
-/// What followed, in order of appearance: each kind once. After `root` in its own stream, and
-/// everything of the kind in the other streams, whose order to it is not known.
-fn consequences(rules: &Rules, pieces: &[Piece], root: Option<(usize, u64)>) -> Vec<Evidence> {
+/// What followed, in order of appearance: each kind once. After the first cause in its own stream,
+/// and everything of the kind in the other streams, whose order to it is not known; nothing that is
+/// told as its evidence.
+fn consequences(rules: &Rules, pieces: &[Piece], first: Option<&Ranked>) -> Vec<Evidence> {
     let mut seen = BTreeSet::new();
+    let root = first.and_then(|first| first.at);
+    let own = pieces.iter().filter(|piece| first.is_some_and(|first| first.family == piece.family));
+    let told: BTreeSet<(usize, u64)> = own.filter_map(|piece| piece.at).collect();
     let later = |piece: &&Piece| match (piece.at, root) {
+        (Some(at), _) if told.contains(&at) => false,
         (Some(at), Some(root)) => at.0 != root.0 || at.1 > root.1,
         _ => true,
     };

@@ -6,25 +6,30 @@
 //! from `sched`, the hits from `logs`, the rules from `knowledge`.
 //!
 //! The rules hold for every family; none names a case. What a single line is worth stands in
-//! [`mod@line`], what a stream says in [`mod@stream`], what the record says in [`mod@record`], and
-//! how the pieces become causes in [`mod@judge`].
+//! [`mod@line`], what a stream says in [`mod@stream`], which of several ranks died first in
+//! [`mod@ranks`], what the record says in [`mod@record`], why a job waits in [`mod@waiting`], why a
+//! submission was refused in [`mod@submission`], and how the pieces become causes in [`mod@judge`].
 
 mod calibration;
 mod check;
 mod judge;
 mod line;
+mod ranks;
 mod record;
 mod rules;
 mod stream;
+mod submission;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 pub use check::check;
-pub use judge::decide;
+pub use judge::{decide, decide_text};
 pub use rules::Rules;
 
 use std::collections::BTreeMap;
 
+use crate::knowledge::Signal;
 use crate::logs::Scan;
 use crate::model::{Evidence, Job, Role, StepId, Stream};
 
@@ -37,11 +42,13 @@ pub struct LogFacts<'a> {
     pub stream: Stream,
     /// The step that wrote it, where it is known.
     pub step: Option<&'a StepId>,
+    /// The task of that step, where each has a file of its own.
+    pub task: Option<u64>,
     /// The scan, made with the literals of the same [`Rules`].
     pub scan: &'a Scan,
 }
 
-/// Everything that a verdict rests on.
+/// Everything that a verdict on a run rests on.
 #[derive(Debug, Clone)]
 pub struct Facts<'a> {
     /// The scheduler's record, where there is one.
@@ -75,4 +82,22 @@ struct Piece {
     frame: Option<Evidence>,
     /// What its pattern captured.
     captures: BTreeMap<String, String>,
+}
+
+impl Piece {
+    /// What the scheduler itself says, in a field of the record or in a message of its own.
+    fn recorded(family: usize, signal: &Signal, role: Role, evidence: Evidence) -> Self {
+        Self {
+            family,
+            signal: signal.id.clone(),
+            role,
+            score: signal.weight,
+            at: None,
+            official: true,
+            work_after: 0,
+            evidence,
+            frame: None,
+            captures: BTreeMap::new(),
+        }
+    }
 }

@@ -6,56 +6,73 @@ use std::collections::BTreeMap;
 use super::Piece;
 use super::rules::Rules;
 use crate::knowledge::{Check, RecordPattern, SignalSource};
-use crate::model::{BaseState, Evidence, Exit, Job, Place, Role, Span, Step};
+use crate::model::{BaseState, Evidence, Exit, Job, Place, Role, Span, State, Step};
 
-/// The pieces that the record signals of all families find.
-pub(super) fn pieces(rules: &Rules, job: &Job) -> Vec<Piece> {
+/// The pieces that the record signals of all families find. Of a job that never ran only those that
+/// ask for no exit and no step: it has none, whatever the record fills in.
+pub(super) fn pieces(rules: &Rules, job: &Job, ran: bool) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for (index, family) in rules.families().iter().enumerate() {
         for signal in family.signals.iter().filter(|s| s.from == SignalSource::Record) {
-            let Some(found) = signal.when.as_ref().and_then(|when| matches(when, job)) else {
+            let Some(when) = signal.when.as_ref().filter(|when| ran || !is_of_a_run(when)) else {
                 continue;
             };
+            let Some(found) = matches(when, job) else { continue };
             // A folded code has two readings: it agrees with what something else says, no more.
             let role =
                 if found.folded && signal.role == Role::Root { Role::Confirm } else { signal.role };
-            pieces.push(Piece {
-                family: index,
-                signal: signal.id.clone(),
-                role,
-                score: signal.weight,
-                at: None,
-                official: true,
-                work_after: 0,
-                evidence: fact(&signal.id, role, found.field, found.step, found.text),
-                frame: None,
-                captures: BTreeMap::new(),
-            });
+            let evidence = fact(&signal.id, role, found.field, found.step, found.text);
+            let captures = found.captures;
+            pieces.push(Piece { captures, ..Piece::recorded(index, signal, role, evidence) });
         }
     }
     pieces
 }
 
+/// Whether a pattern asks how a run went.
+fn is_of_a_run(when: &RecordPattern) -> bool {
+    let RecordPattern { exit, derived_exit, step_state, idle, .. } = when;
+    exit.is_some() || derived_exit.is_some() || step_state.is_some() || idle.is_some()
+}
+
+#[derive(Default)]
 struct Found {
     field: &'static str,
     step: Option<String>,
     text: String,
     folded: bool,
+    captures: BTreeMap<String, String>,
 }
 
 /// Whether every field of the pattern holds; told is the most telling of them.
 fn matches(when: &RecordPattern, job: &Job) -> Option<Found> {
     let mut found: Option<Found> = None;
-    let mut note = |field, step, text, folded| {
-        found.get_or_insert(Found { field, step, text, folded });
+    let mut note = |it: Found| {
+        found.get_or_insert(it);
     };
-    if let Some(state) = &when.state {
-        (job.state.word() == state).then_some(())?;
-        note("State", None, job.state.text.clone(), false);
+    let mut state = &job.state;
+    if let Some(word) = &when.step_state {
+        let step = own_steps(job).find(|step| step.state.word() == word)?;
+        state = &step.state;
+        let exit = step.exit.get().filter(|exit| !exit.is_clean());
+        let exit = exit.map(|exit| format!(", {}", exit_text(exit))).unwrap_or_default();
+        let (by, captures) = cancelled_by(state, job);
+        let text = format!("{}{by}{exit}", state.text);
+        note(Found {
+            field: "State",
+            step: Some(step.id.0.clone()),
+            text,
+            captures,
+            ..Found::default()
+        });
     }
-    if let Some(state) = &when.step_state {
-        let step = own_steps(job).find(|step| step.state.word() == state)?;
-        note("State", Some(step.id.0.clone()), step.state.text.clone(), false);
+    if let Some(cancelled_by) = when.cancelled_by {
+        (state.by.is_some() == cancelled_by).then_some(())?;
+    }
+    if let Some(idle) = when.idle {
+        let (idled, text) = idled(job)?;
+        (idled == idle).then_some(())?;
+        note(Found { field: "TotalCPU", text, ..Found::default() });
     }
     for (field, pattern, exit) in [
         ("ExitCode", &when.exit, &job.exit),
@@ -64,18 +81,66 @@ fn matches(when: &RecordPattern, job: &Job) -> Option<Found> {
         if let Some(pattern) = pattern {
             let exit = exit.get()?;
             let folded = exit_matches(pattern, exit)?;
-            note(field, None, exit_text(exit), folded);
+            note(Found { field, text: exit_text(exit), folded, ..Found::default() });
         }
     }
     if let Some(prefix) = &when.reason {
         let reason = job.reason.as_ref().filter(|reason| reason.starts_with(prefix.as_str()))?;
-        note("Reason", None, reason.clone(), false);
+        note(Found { field: "Reason", text: reason.clone(), ..Found::default() });
+    }
+    if let Some(depends) = when.depends {
+        let dependency = dependency(job);
+        (dependency.is_some() == depends).then_some(())?;
+        note(Found {
+            field: "Dependency",
+            text: dependency.unwrap_or_default(),
+            ..Found::default()
+        });
+    }
+    if let Some(word) = &when.state {
+        (job.state.word() == word).then_some(())?;
+        let (by, captures) = cancelled_by(&job.state, job);
+        let text = format!("{}{by}", job.state.text);
+        note(Found { field: "State", text, captures, ..Found::default() });
     }
     if let Some(started) = when.started {
         (job.has_started() == started).then_some(())?;
-        note("Start", None, if started { "started" } else { "never started" }.to_owned(), false);
+        let text = if started { "started" } else { "never started" }.to_owned();
+        note(Found { field: "Start", text, ..Found::default() });
     }
     found
+}
+
+/// Who cancelled, in words and as captures, where the state says so.
+fn cancelled_by(state: &State, job: &Job) -> (&'static str, BTreeMap<String, String>) {
+    let Some(by) = state.by.as_deref() else { return ("", BTreeMap::new()) };
+    let is_owner =
+        job.user.as_deref() == Some(by) || job.uid.get().is_some_and(|uid| by.parse() == Ok(uid));
+    let (who, words) = match by {
+        "0" | "root" => ("root", " (root: the site's staff or its programs)"),
+        _ if is_owner => ("owner", " (the job's owner)"),
+        _ if job.user.is_none() && !job.uid.is_value() => ("unknown", ""),
+        _ => ("other", " (not the job's owner)"),
+    };
+    let captures = [("by", by), ("who", who)].map(|(name, value)| (name.into(), value.into()));
+    (words, captures.into())
+}
+
+/// What the job was submitted to wait for, as far as that is recorded.
+fn dependency(job: &Job) -> Option<String> {
+    let recorded = job.dependency.clone().filter(|text| !text.is_empty());
+    recorded.or_else(|| {
+        let mut words = job.submit_line.as_deref()?.split_whitespace();
+        while let Some(word) = words.next() {
+            if let Some(value) = word.strip_prefix("--dependency=") {
+                return Some(value.to_owned());
+            }
+            if word == "--dependency" || word == "-d" {
+                return words.next().map(str::to_owned);
+            }
+        }
+        None
+    })
 }
 
 /// Whether an exit fits `code:signal`, and whether only by the other reading of a folded code.
@@ -137,10 +202,20 @@ pub(super) fn plain_facts(job: &Job) -> Vec<Evidence> {
     facts
 }
 
-/// Whether a run that the scheduler calls completed failed in some step all the same.
+/// Whether a run that the scheduler calls completed failed in some step all the same. Steps that
+/// were still running when the script ended are cancelled by nobody: that is no failure.
 pub(super) fn failed_silently(job: &Job) -> bool {
-    job.derived_exit.get().is_some_and(|exit| !exit.is_clean())
-        || own_steps(job).any(|step| step.state.is_failure())
+    let mut steps = own_steps(job).filter(|step| !step.id.is_batch()).peekable();
+    if steps.peek().is_none() {
+        return job.derived_exit.get().is_some_and(|exit| !exit.is_clean());
+    }
+    steps.any(|step| step.state.is_failure() || step.state.by.is_some())
+}
+
+/// Why a job with a failed step is called completed all the same.
+pub(super) fn why_completed() -> Evidence {
+    let text = "COMPLETED: the state is that of the script's last command, not of its steps";
+    fact("check", Role::Confirm, "State", None, text)
 }
 
 /// What a check says about a family for which there is evidence already.
@@ -212,16 +287,21 @@ fn time_used_up(job: &Job) -> Said {
     }
 }
 
-/// Under two per cent of one CPU over ten minutes and more: it waited, it did not work.
 fn cpu_was_busy(job: &Job) -> Said {
-    let (Some(used), Some(elapsed)) = (job.cpu_time.get(), job.elapsed.get()) else {
-        return Said::NOTHING;
-    };
-    if lasted(job, 600) && used.as_millis() < elapsed.as_millis() / 50 {
-        Said::against(0.5, "TotalCPU", format!("{used} in {elapsed}: it waited"))
-    } else {
-        Said::NOTHING
+    match idled(job) {
+        Some((true, text)) => Said::against(0.5, "TotalCPU", text),
+        _ => Said::NOTHING,
     }
+}
+
+/// Whether it waited and did not work: under two per cent of one CPU over ten minutes and more; with
+/// the numbers. `None` where that cannot be known: a CPU time of zero means that nobody measured.
+fn idled(job: &Job) -> Option<(bool, String)> {
+    let used = job.cpu_time.get().filter(|used| used.as_millis() > 0)?;
+    let elapsed = job.elapsed.get()?;
+    let idle = lasted(job, 600) && used.as_millis() < elapsed.as_millis() / 50;
+    let waited = if idle { ": it waited" } else { "" };
+    Some((idle, format!("{used} in {elapsed}{waited}")))
 }
 
 fn lasted(job: &Job, seconds: u64) -> bool {

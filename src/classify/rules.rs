@@ -1,5 +1,5 @@
-//! The families with what deciding needs beside them: one list of literals, and patterns that are
-//! compiled when their literal has been seen, never before.
+//! The families with what deciding needs beside them: one list of literals for the scan of logs, and
+//! patterns that are compiled when their literal has been seen, never before.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -9,6 +9,10 @@ use regex::Regex;
 use super::line::message;
 use crate::knowledge::{Family, Signal, SignalSource};
 use crate::model::FamilyId;
+
+/// What submission commands put before the reason why they refused. A wrapper's log holds such lines
+/// too: there the signals of submissions are listened to as well.
+const REFUSED: &str = "sbatch: error: ";
 
 /// The rules of one run of the program.
 #[derive(Debug)]
@@ -43,9 +47,13 @@ impl Rules {
         let mut literals: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
         for (family_index, family) in families.iter().enumerate() {
             for (signal_index, signal) in family.signals.iter().enumerate() {
-                if let (SignalSource::Log, Some(literal)) = (signal.from, &signal.literal) {
-                    literals.entry(literal.clone()).or_default().push((family_index, signal_index));
-                }
+                let looked_for = match (signal.from, &signal.literal) {
+                    (SignalSource::Log, Some(literal)) => literal.as_str(),
+                    (SignalSource::Submit, Some(_)) => REFUSED,
+                    _ => continue,
+                };
+                let entry = literals.entry(looked_for.to_owned()).or_default();
+                entry.push((family_index, signal_index));
             }
         }
         let patterns = families
@@ -70,36 +78,51 @@ impl Rules {
         self.families.iter().find(|family| family.id == *id)
     }
 
-    /// The signals of a literal that a line bears.
+    /// The signals of a literal of the scan that a line bears.
     pub(super) fn matches<'a>(
         &'a self,
         literal: usize,
         text: &'a str,
     ) -> impl Iterator<Item = Match<'a>> {
-        let entry = self.literals.get(literal);
-        let at = entry.and_then(|(literal, _)| text.find(literal.as_str()));
-        let signals = entry.map_or(&[][..], |(_, signals)| signals);
-        signals.iter().filter_map(move |&(family, index)| {
-            let at = at?;
-            let signal = &self.families[family].signals[index];
-            let patterns = &self.patterns[family][index];
-            if let Some(pattern) = &signal.unless {
-                let unless = patterns.unless.get_or_init(|| Regex::new(pattern).ok());
-                (!unless.as_ref()?.is_match(text)).then_some(())?;
+        let signals = self.literals.get(literal).map_or(&[][..], |(_, signals)| signals);
+        signals.iter().filter_map(move |&(family, index)| self.fit(family, index, text))
+    }
+
+    /// The signals from one source, other than logs, that a text bears.
+    pub(super) fn matches_from<'a>(
+        &'a self,
+        source: SignalSource,
+        text: &'a str,
+    ) -> impl Iterator<Item = Match<'a>> {
+        let families = self.families.iter().enumerate();
+        let all = families.flat_map(|(family, known)| {
+            known.signals.iter().enumerate().map(move |(index, signal)| (family, index, signal))
+        });
+        let own = all.filter(move |(_, _, signal)| signal.from == source);
+        own.filter_map(move |(family, index, _)| self.fit(family, index, text))
+    }
+
+    /// Whether a text bears a signal.
+    fn fit<'a>(&'a self, family: usize, index: usize, text: &str) -> Option<Match<'a>> {
+        let signal = &self.families[family].signals[index];
+        let at = text.find(signal.literal.as_deref()?)?;
+        let patterns = &self.patterns[family][index];
+        if let Some(pattern) = &signal.unless {
+            let unless = patterns.unless.get_or_init(|| Regex::new(pattern).ok());
+            (!unless.as_ref()?.is_match(text)).then_some(())?;
+        }
+        let captures = match &signal.regex {
+            None => BTreeMap::new(),
+            Some(pattern) => {
+                let regex = patterns.regex.get_or_init(|| Regex::new(pattern).ok());
+                let regex = regex.as_ref()?;
+                // Patterns that begin at the start of a line mean the start of its message.
+                let found = regex.captures(text).or_else(|| regex.captures(message(text)))?;
+                let named = regex.capture_names().flatten();
+                let pairs = named.filter_map(|name| Some((name, found.name(name)?.as_str())));
+                pairs.map(|(name, value)| (name.to_owned(), value.trim().to_owned())).collect()
             }
-            let captures = match &signal.regex {
-                None => BTreeMap::new(),
-                Some(pattern) => {
-                    let regex = patterns.regex.get_or_init(|| Regex::new(pattern).ok());
-                    let regex = regex.as_ref()?;
-                    // Patterns that begin at the start of a line mean the start of its message.
-                    let found = regex.captures(text).or_else(|| regex.captures(message(text)))?;
-                    let named = regex.capture_names().flatten();
-                    let pairs = named.filter_map(|name| Some((name, found.name(name)?.as_str())));
-                    pairs.map(|(name, value)| (name.to_owned(), value.trim().to_owned())).collect()
-                }
-            };
-            Some(Match { family, signal, at, captures })
-        })
+        };
+        Some(Match { family, signal, at, captures })
     }
 }

@@ -45,6 +45,10 @@ pub(super) struct Global {
     #[arg(long, global = true, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
 
+    /// Read notes of your own from this folder too (also: JOBWISE_KNOWLEDGE)
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(super) knowledge: Option<PathBuf>,
+
     /// Never paint (also: NO_COLOR)
     #[arg(long, global = true)]
     pub(super) no_color: bool,
@@ -66,6 +70,8 @@ pub(super) enum Command {
     Job(Job),
     /// List jobs
     Jobs(Jobs),
+    /// Say how much fails, why, and what that wastes: GPU-hours, core-hours, kWh
+    Stats(Stats),
     /// Work with the knowledge base
     Kb(Kb),
     /// Measure the diagnoses on labelled cases
@@ -77,7 +83,7 @@ pub(super) enum Command {
 #[derive(Debug, Args)]
 pub(super) struct Diagnose {
     /// Job ids: 123, 123_4 (array task), 123+1 (component), 123;cluster
-    #[arg(value_name = "JOB", required_unless_present_any = ["log", "demo"], conflicts_with = "log")]
+    #[arg(value_name = "JOB", required_unless_present_any = ["log", "text", "demo"], conflicts_with_all = ["log", "text"])]
     pub(super) ids: Vec<String>,
 
     /// Look for logs in this directory too
@@ -87,6 +93,10 @@ pub(super) struct Diagnose {
     /// Diagnose these logs, without any accounting
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(super) log: Vec<PathBuf>,
+
+    /// Diagnose this text: what sbatch printed, or a piece of a log; - reads standard input
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "log")]
+    pub(super) text: Option<String>,
 
     /// The batch script that belongs to --log
     #[arg(long, value_name = "FILE", requires = "log")]
@@ -168,6 +178,77 @@ pub(super) struct Jobs {
     /// How many jobs to show; 0 for all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 25)]
     pub(super) limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Stats {
+    /// Jobs of these users [default: yours]
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', conflicts_with = "all_users")]
+    pub(super) user: Vec<String>,
+
+    /// Jobs of all users, as far as the site shows them
+    #[arg(long)]
+    pub(super) all_users: bool,
+
+    /// Only these accounts
+    #[arg(short = 'A', long, value_name = "LIST", value_delimiter = ',')]
+    pub(super) account: Vec<String>,
+
+    /// Only these partitions
+    #[arg(
+        short,
+        long,
+        visible_short_alias = 'q',
+        visible_alias = "queue",
+        value_name = "LIST",
+        value_delimiter = ','
+    )]
+    pub(super) partition: Vec<String>,
+
+    /// Count what ended from then on, with all the time it took: 30d, now-2hours, 2026-11-30
+    #[arg(
+        short = 'S',
+        long,
+        value_name = "TIME",
+        default_value = "30d",
+        allow_hyphen_values = true
+    )]
+    pub(super) since: String,
+
+    /// Count what ended before then
+    #[arg(
+        short = 'E',
+        long,
+        value_name = "TIME",
+        default_value = "now",
+        allow_hyphen_values = true
+    )]
+    pub(super) until: String,
+
+    /// How energy is worked out
+    #[arg(long, value_enum, default_value = "estimate")]
+    pub(super) method: EnergyMethod,
+
+    /// Watts of a GPU: of the whole board for an estimate, as drawn for flat [default: by its
+    /// type; flat: 400]
+    #[arg(long, value_name = "W", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) gpu_watts: Option<u32>,
+
+    /// Watts of a CPU core [default: 5, from 2 to 12; flat: 15]
+    #[arg(long, value_name = "W", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) cpu_watts: Option<u32>,
+
+    /// Grams of CO2 for a kWh of the site's electricity; without it no CO2 is told
+    #[arg(long, value_name = "G_PER_KWH", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) carbon_intensity: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum EnergyMethod {
+    /// Board power by GPU type at a part load, cores, memory, node, machine room; with a range
+    Estimate,
+    /// Watts of each allocated GPU and core times hours, nothing else
+    Flat,
 }
 
 #[derive(Debug, Args)]

@@ -3,24 +3,27 @@
 mod args;
 mod failure;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::panic;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use jiff::Timestamp;
 
 use crate::answer::diagnose::{Given, Hints};
 use crate::answer::evaluate::Wanted;
+use crate::answer::stats::Question;
 use crate::answer::{self, World};
 use crate::config::Config;
 use crate::eval::{Split, Thresholds};
+use crate::history::{Carbon, Method};
 use crate::host::{Recording, Replay, Runner, Store, System};
 use crate::model::{self, State};
 use crate::render::{self, Format, Look, Report};
 use crate::sched::{Filter, Users};
-use args::{Cli, Command, ConfigCommand, Global, KbCommand};
+use args::{Cli, Command, ConfigCommand, EnergyMethod, Global, KbCommand};
 use failure::{Exit, Failure};
 
 /// The demo cluster: a recording of a real one.
@@ -117,7 +120,9 @@ fn ask(
     config: &Config,
     store: Option<&Store>,
 ) -> Result<Exit, Failure> {
-    let world = World { cluster, config, store };
+    let set = system.env("JOBWISE_KNOWLEDGE").filter(|folder| !folder.is_empty());
+    let overlay = cli.global.knowledge.clone().or_else(|| set.map(PathBuf::from));
+    let world = World { cluster, machine: system, overlay: overlay.as_deref(), config, store };
     let printer = Printer {
         format: if cli.global.json { Format::Json } else { Format::Text },
         look: look(system, cluster, &cli.global),
@@ -139,6 +144,10 @@ fn ask(
             printer.print(&jobs)?;
             Ok(Exit::Answered)
         }
+        Command::Stats(args) => {
+            printer.print(&answer::stats::stats(world, &question(world, args)?)?)?;
+            Ok(Exit::Answered)
+        }
         Command::Kb(kb) => knowledge(world, &kb.command, &printer),
         Command::Eval(args) => evaluate(world, args, &printer),
         Command::Config(config) => match config.command {
@@ -151,7 +160,9 @@ fn ask(
 }
 
 fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Result<Exit, Failure> {
-    let diagnoses = if args.log.is_empty() {
+    let diagnoses = if let Some(text) = &args.text {
+        answer::diagnose::diagnose_text(world, &text_of(text)?)?
+    } else if args.log.is_empty() {
         let hints = Hints { log_dirs: args.log_dir.clone() };
         answer::diagnose::diagnose(world, &args.ids, &hints)?
     } else {
@@ -178,6 +189,17 @@ fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Resul
     let worst = diagnoses.failures.iter().map(|failure| failure::of_answer(&failure.error).0).max();
     let worst = worst.unwrap_or(Exit::Answered);
     Ok(if unknown { worst.max(Exit::No) } else { worst })
+}
+
+/// The text itself, or what comes from standard input, of which a person pastes no more than this.
+fn text_of(text: &str) -> Result<Vec<u8>, Failure> {
+    const MOST: u64 = 64 << 20;
+    if text != "-" {
+        return Ok(text.as_bytes().to_vec());
+    }
+    let mut bytes = Vec::new();
+    io::stdin().lock().take(MOST).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn evaluate(world: World<'_>, args: &args::Eval, printer: &Printer) -> Result<Exit, Failure> {
@@ -213,30 +235,67 @@ fn exit_of(text: &str) -> Result<model::Exit, Failure> {
 }
 
 fn filter(world: World<'_>, args: &args::Jobs) -> Result<Filter, Failure> {
-    let (now, zone) = (world.cluster.now(), world.cluster.zone());
-    let time = |text: &str| answer::parse_time(text, now, &zone).map_err(answer::AnswerError::from);
+    let (since, until) = window(world, &args.since, &args.until)?;
     let failed = ["FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "DEADLINE"];
     let states = if args.failed {
         failed.map(str::to_owned).into()
     } else {
         args.state.iter().map(|state| state.to_ascii_uppercase()).collect()
     };
-    let users = if args.all_users {
-        Users::All
-    } else if args.user.is_empty() {
-        Users::Me
-    } else {
-        Users::Named(args.user.clone())
-    };
     Ok(Filter {
-        users,
+        users: users(args.all_users, &args.user),
         states,
         accounts: args.account.clone(),
         partitions: args.partition.clone(),
         names: args.name.clone(),
-        since: time(&args.since)?,
-        until: time(&args.until)?,
+        since,
+        until,
     })
+}
+
+fn question(world: World<'_>, args: &args::Stats) -> Result<Question, Failure> {
+    let (since, until) = window(world, &args.since, &args.until)?;
+    if since >= until {
+        return Err(Failure::Usage("the window ends before it begins".to_owned()));
+    }
+    let filter = Filter {
+        users: users(args.all_users, &args.user),
+        states: Vec::new(),
+        accounts: args.account.clone(),
+        partitions: args.partition.clone(),
+        names: Vec::new(),
+        since,
+        until,
+    };
+    Ok(Question {
+        filter,
+        method: match args.method {
+            EnergyMethod::Estimate => Method::Estimate,
+            EnergyMethod::Flat => Method::Flat,
+        },
+        gpu_watts: args.gpu_watts,
+        cpu_watts: args.cpu_watts,
+        carbon: args
+            .carbon_intensity
+            .map(|grams_per_kwh| Carbon { grams_per_kwh, source: "--carbon-intensity".to_owned() }),
+    })
+}
+
+/// The window, with one "now" for both of its ends.
+fn window(world: World<'_>, since: &str, until: &str) -> Result<(Timestamp, Timestamp), Failure> {
+    let (now, zone) = (world.cluster.now(), world.cluster.zone());
+    let time = |text| answer::parse_time(text, now, &zone).map_err(answer::AnswerError::from);
+    Ok((time(since)?, time(until)?))
+}
+
+fn users(all: bool, named: &[String]) -> Users {
+    if all {
+        Users::All
+    } else if named.is_empty() {
+        Users::Me
+    } else {
+        Users::Named(named.to_vec())
+    }
 }
 
 fn knowledge(world: World<'_>, command: &KbCommand, printer: &Printer) -> Result<Exit, Failure> {
@@ -249,11 +308,11 @@ fn knowledge(world: World<'_>, command: &KbCommand, printer: &Printer) -> Result
                 return Ok(Exit::No);
             }
         }
-        KbCommand::List { literals: true } => printer.print(&answer::kb::literals()?)?,
-        KbCommand::List { literals: false } => printer.print(&answer::kb::list()?)?,
-        KbCommand::Show { family } => printer.print(&answer::kb::show(family)?)?,
+        KbCommand::List { literals: true } => printer.print(&answer::kb::literals(world)?)?,
+        KbCommand::List { literals: false } => printer.print(&answer::kb::list(world)?)?,
+        KbCommand::Show { family } => printer.print(&answer::kb::show(world, family)?)?,
         KbCommand::Check => {
-            let check = answer::kb::check()?;
+            let check = answer::kb::check(world)?;
             printer.print(&check)?;
             if !check.findings.is_empty() {
                 return Ok(Exit::No);

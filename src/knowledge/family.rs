@@ -119,6 +119,9 @@ pub struct Signal {
     pub example: Option<String>,
     /// The record pattern of a [`SignalSource::Record`] signal.
     pub when: Option<RecordPattern>,
+    /// Of a [`SignalSource::Reason`]: whether a job that waits for it will start without anybody
+    /// changing anything; `None` where it depends.
+    pub waiting_helps: Option<bool>,
     /// Changes to the batch script that fix it where this signal was seen.
     pub edits: Vec<Edit>,
 }
@@ -139,4 +142,10 @@ pub struct RecordPattern {
     pub reason: Option<String>,
     /// Whether the run ever started.
     pub started: Option<bool>,
+    /// Whether the state names who cancelled: the job, or the step of `step_state`.
+    pub cancelled_by: Option<bool>,
+    /// Whether it was submitted to wait for another job.
+    pub depends: Option<bool>,
+    /// Whether its CPUs are known to have idled nearly all the time.
+    pub idle: Option<bool>,
 }

@@ -63,6 +63,7 @@ struct FrontSignal {
     weight: f64,
     example: Option<String>,
     when: Option<RecordPattern>,
+    waiting_helps: Option<bool>,
     #[serde(default)]
     edits: Vec<String>,
 }
@@ -170,7 +171,19 @@ pub fn parse(name: &str, text: &str, provenance: Provenance) -> Result<Family, K
 
 /// A signal of text needs a literal; one of the record needs a pattern; none may have both.
 fn checked(signal: FrontSignal, edits: Vec<Edit>) -> Result<Signal, String> {
-    let FrontSignal { id, from, role, literal, regex, unless, weight, example, when, .. } = signal;
+    let FrontSignal {
+        id,
+        from,
+        role,
+        literal,
+        regex,
+        unless,
+        weight,
+        example,
+        when,
+        waiting_helps,
+        ..
+    } = signal;
     let from = match (from, &literal, &when) {
         (None | Some(SignalSource::Record), None, Some(_)) => SignalSource::Record,
         (Some(from), Some(_), None) if from != SignalSource::Record => from,
@@ -178,7 +191,22 @@ fn checked(signal: FrontSignal, edits: Vec<Edit>) -> Result<Signal, String> {
             return Err(format!("signal '{id}' needs either 'from' with 'literal', or 'when'"));
         }
     };
-    Ok(Signal { id, from, role, literal, regex, unless, weight, example, when, edits })
+    if waiting_helps.is_some() && from != SignalSource::Reason {
+        return Err(format!("signal '{id}' is no reason for waiting, but says 'waiting_helps'"));
+    }
+    Ok(Signal {
+        id,
+        from,
+        role,
+        literal,
+        regex,
+        unless,
+        weight,
+        example,
+        when,
+        waiting_helps,
+        edits,
+    })
 }
 
 fn file_name(path: &str) -> &str {

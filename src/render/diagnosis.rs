@@ -78,14 +78,21 @@ impl<'d> Key<'d> {
 }
 
 fn one(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
-    heading(page, &diagnosis.job)?;
+    if diagnosis.job.state.text.is_empty() {
+        page.line(&[(Label::Strong, "text without a record")])?;
+    } else {
+        heading(page, &diagnosis.job)?;
+    }
     match diagnosis.verdict.outcome {
         Outcome::Healthy | Outcome::Running => return page.notices(&diagnosis.notices),
         Outcome::Pending => {
             if let Some(waiting) = &diagnosis.waiting {
-                self::waiting(page, waiting)?;
+                self::waiting(page, waiting, diagnosis.fix.is_some())?;
             }
-            return page.notices(&diagnosis.notices);
+            if let Some(first) = diagnosis.verdict.causes.first() {
+                let text = format!("{} ({})", first.title, first.family);
+                page.entry("cause", MARGIN, Label::Strong, &text)?;
+            }
         }
         Outcome::Cause => {
             if let Some(first) = diagnosis.verdict.causes.first() {
@@ -111,11 +118,19 @@ fn answered_by(page: &mut Page<'_>, by: &AnsweredBy) -> io::Result<()> {
     page.line(&[(Label::Dim, &format!("answered by rules ({rules}), {}, {model}", by.index))])
 }
 
-fn waiting(page: &mut Page<'_>, waiting: &Waiting) -> io::Result<()> {
+/// The table's short advice is for reasons that no note explains.
+fn waiting(page: &mut Page<'_>, waiting: &Waiting, explained: bool) -> io::Result<()> {
     page.entry("waits", MARGIN, Label::Strong, &waiting.reason)?;
     let meaning = waiting.meaning.as_deref().unwrap_or("a reason this version does not know");
     page.entry("that is", MARGIN, Label::Plain, meaning)?;
-    match &waiting.action {
+    let (label, helps) = match (waiting.waiting_helps, explained) {
+        (Some(true), _) => (Label::Good, "helps: it will start by itself"),
+        (Some(false), _) => (Label::Bad, "does not help: as it is, it will not start"),
+        (None, true) => (Label::Warn, "helps in some cases only, see below"),
+        (None, false) => (Label::Plain, "n/a"),
+    };
+    page.entry("waiting", MARGIN, label, helps)?;
+    match waiting.action.as_deref().filter(|_| !explained) {
         Some(action) => page.entry("advice", MARGIN, Label::Plain, action),
         None => Ok(()),
     }

@@ -49,6 +49,7 @@ fn judge(job: Option<&Job>, texts: &[&str]) -> Verdict {
         path: "job.out",
         stream: Stream::Output,
         step: None,
+        task: None,
         scan,
     });
     decide(&RULES, &Facts { job, logs: logs.collect(), logs_complete: true })
@@ -100,14 +101,96 @@ fn a_job_that_ended_well_is_healthy_whatever_its_log_says() {
 
 #[test]
 fn a_failed_step_in_a_completed_job_is_not_healthy() {
+    let mut silent = job("COMPLETED", 0, 0);
+    silent.derived_exit = exit(7, 0);
+    silent.steps = vec![step("batch", "COMPLETED", 0, 0), step("1", "FAILED", 7, 0)];
+    let log = "srun: error: c03: task 0: Exited with exit code 7\n";
+    let verdict = judge(Some(&silent), &[log]);
+    assert_eq!(named(&verdict), "application_error");
+    let told: Vec<&str> = verdict.causes[0].evidence.iter().map(|e| e.text.as_str()).collect();
+    assert!(told[0].starts_with("State FAILED, 7:0 (exit 7"), "{told:?}");
+    assert!(told[1].contains("the script's last command"), "{told:?}");
+    // What the step said explains it better than that it failed.
+    let import = "Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\nModuleNotFoundError: No module named 'torch'\n";
+    assert_eq!(named(&judge(Some(&silent), &[import])), "python_import");
+
+    let mut memory = silent.clone();
+    memory.derived_exit = exit(0, 125);
+    memory.steps[1] = step("1", "OUT_OF_MEMORY", 0, 125);
+    assert_eq!(named(&judge(Some(&memory), &[])), "host_oom");
+}
+
+#[test]
+fn a_step_that_somebody_ended_is_told_and_one_that_ended_with_the_script_is_not() {
     let mut job = job("COMPLETED", 0, 0);
-    job.derived_exit = exit(7, 0);
-    job.steps = vec![step("batch", "COMPLETED", 0, 0), step("1", "FAILED", 7, 0)];
-    let verdict = judge(Some(&job), &["srun: error: c03: task 0: Exited with exit code 7\n"]);
-    assert_eq!(named(&verdict), "Unknown");
-    let told: Vec<&str> = verdict.consequences.iter().map(|e| e.text.as_str()).collect();
-    assert!(told.iter().any(|text| text.starts_with("DerivedExitCode 7:0")), "{told:?}");
-    assert!(told.contains(&"srun: error: c03: task 0: Exited with exit code 7"), "{told:?}");
+    job.uid = Known::Value(1001);
+    job.derived_exit = exit(0, 9);
+    job.steps = vec![step("batch", "COMPLETED", 0, 0), step("0", "CANCELLED by 1001", 0, 9)];
+    assert_eq!(named(&judge(Some(&job), &[])), "cancelled_by_user");
+    // A monitor in the background, which Slurm ends when the script is over.
+    job.steps[1] = step("0", "CANCELLED", 0, 9);
+    assert_eq!(named(&judge(Some(&job), &[])), "Healthy");
+}
+
+#[test]
+fn who_cancelled_is_told() {
+    let log = "slurmstepd-c04: error: *** JOB 67 ON c04 CANCELLED AT 2026-11-30T10:34:34 ***\n";
+    let who = |state: &str| {
+        let mut cancelled = job(state, 0, 0);
+        cancelled.uid = Known::Value(1001);
+        let verdict = judge(Some(&cancelled), &[log]);
+        assert_eq!(named(&verdict), "cancelled_by_user");
+        let cause = &verdict.causes[0];
+        (cause.captures["who"].clone(), cause.evidence[0].text.clone())
+    };
+    assert_eq!(
+        who("CANCELLED by 1001"),
+        ("owner".into(), "State CANCELLED by 1001 (the job's owner)".into())
+    );
+    assert_eq!(who("CANCELLED by 0").0, "root");
+    assert_eq!(who("CANCELLED by 1002").0, "other");
+
+    // Cancelled while it waited: a start that is its end, no node, no log.
+    let mut waiting = job("CANCELLED by 1001", 0, 0);
+    waiting.elapsed = Known::Value(Span::default());
+    assert_eq!(named(&judge(Some(&waiting), &[])), "cancelled_by_user");
+}
+
+#[test]
+fn what_failed_before_it_was_cancelled_is_the_cause() {
+    let log = "Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\nModuleNotFoundError: No module named 'torch'\nslurmstepd-c04: error: *** JOB 67 ON c04 CANCELLED AT 2026-11-30T10:34:34 ***\n";
+    assert_eq!(named(&judge(Some(&job("CANCELLED by 1001", 0, 0)), &[log])), "python_import");
+    let step = "slurmstepd: error: *** STEP 67.0 ON c04 CANCELLED AT 2026-11-30T10:34:34 ***\n";
+    assert_eq!(named(&judge(Some(&job("FAILED", 1, 0)), &[step])), "Unknown");
+}
+
+#[test]
+fn a_job_that_never_ran_is_judged_by_what_is_recorded_of_it() {
+    let never = |state: &str| {
+        let mut job = job(state, 1, 0);
+        job.started = Known::NotGathered;
+        job.elapsed = Known::Value(Span::default());
+        job.reason = Some("ReqNodeNotAvail".to_owned());
+        job
+    };
+    assert_eq!(named(&judge(Some(&never("DEADLINE")), &[])), "deadline");
+
+    // Removed by the scheduler with --kill-on-invalid-dep: accounting says nothing but CANCELLED.
+    let mut orphan = never("CANCELLED");
+    orphan.submit_line = Some("sbatch --dependency=afterok:120 job.sh".to_owned());
+    let verdict = judge(Some(&orphan), &[]);
+    assert_eq!(named(&verdict), "dependency");
+    assert_eq!(verdict.causes[0].evidence[0].text, "Dependency afterok:120");
+    orphan.state = State::parse("CANCELLED by 1001");
+    assert_eq!(named(&judge(Some(&orphan), &[])), "cancelled_by_user");
+}
+
+#[test]
+fn a_preempted_job_is_called_so_whatever_its_last_line() {
+    let requeue = "slurmstepd: error: *** JOB 67 ON g01 CANCELLED AT 2026-11-30T10:34:43 DUE TO JOB REQUEUE ***\n";
+    for log in ["", requeue, &requeue.replace("JOB REQUEUE", "PREEMPTION")] {
+        assert_eq!(named(&judge(Some(&job("PREEMPTED", 0, 0)), &[log])), "preempted");
+    }
 }
 
 #[test]
@@ -153,9 +236,18 @@ fn a_job_that_idled_until_its_limit_hung() {
     hung.elapsed = Known::Value(Span::seconds(12 * 3600));
     hung.limit = hung.elapsed.clone();
     hung.cpu_time = Known::Value(Span::seconds(40));
-    let verdict = judge(Some(&hung), &[]);
-    assert_eq!(named(&verdict), "Unknown");
-    assert_eq!(verdict.causes[0].family.0, "time_limit", "it stays a guess");
+    let limit = "slurmstepd-c01: error: *** JOB 67 ON c01 CANCELLED AT 2026-11-30T22:35:42 DUE TO TIME LIMIT ***\n";
+    for log in ["", limit] {
+        let verdict = judge(Some(&hung), &[log]);
+        assert_eq!(named(&verdict), "hang");
+        let edits = &RULES.family(&verdict.causes[0].family).expect("a family").edits;
+        assert!(edits.is_empty(), "a hang forbids to ask for more time");
+    }
+    // Under two per cent of one CPU is waiting; a CPU time of zero is one that nobody measured.
+    for seconds in [0, 12 * 3600 / 50, 12 * 3600] {
+        hung.cpu_time = Known::Value(Span::seconds(seconds));
+        assert_eq!(named(&judge(Some(&hung), &[limit])), "time_limit", "{seconds} s");
+    }
 }
 
 #[test]
