@@ -280,6 +280,17 @@ fn an_exception_after_another_is_no_cause() {
 }
 
 #[test]
+fn a_collective_timeout_is_the_cause_only_where_nothing_came_before_it() {
+    // The lines of https://github.com/NVIDIA/Megatron-LM/issues/1207.
+    let timeout = "[rank3]:[E ProcessGroupNCCL.cpp:607] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600013 milliseconds before timing out.\n";
+    let raised = "Traceback (most recent call last):\n  File \"/home/alice/train.py\", line 3, in main\nKeyError: 'DATA_ROOT'\n";
+    let job = job("FAILED", 1, 0);
+    assert_eq!(named(&judge(Some(&job), &[timeout])), "nccl_timeout");
+    let both = format!("{raised}{timeout}");
+    assert_eq!(named(&judge(Some(&job), &[&both])), "application_error");
+}
+
+#[test]
 fn a_benign_probe_hours_before_the_end_is_no_cause() {
     let mut log = "cat: /proc/driver/nvidia/version: No such file or directory\n".to_owned();
     for step in 0..300 {
