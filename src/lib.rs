@@ -9,11 +9,11 @@
 //!
 //! | group | modules | what it is |
 //! |---|---|---|
-//! | 0 | `model`, `text` | plain data; bytes and words |
+//! | 0 | `model`, `math`, `text` | plain data; statistics on counts; bytes and words |
 //! | 1 | `host` | the only door to processes, files, clock, environment |
 //! | 2 | `config`, `script` | settings with their origin; the batch-script parser |
 //! | 3 | `sched`, `logs`, `knowledge` | facts: the scheduler's, the logs', what is known |
-//! | 4 | `classify`, `retrieve`, `patch`, `eval` | judgements: data in, data out |
+//! | 4 | `classify`, `retrieve`, `patch`, `history`, `eval` | judgements: data in, data out |
 //! | 5 | `answer` | one file = one question -> one report value |
 //! | 6 | `render` | a report -> text or JSON |
 //! | 7 | `cli` | arguments, dispatch, exit codes |
@@ -35,6 +35,7 @@
 //!   is the fix.
 //! * **A number** that a site may not gather is a [`model::Known`]: it never prints as zero.
 
+pub mod math;
 pub mod model;
 pub mod text;
 
@@ -49,6 +50,7 @@ pub mod sched;
 
 pub mod classify;
 pub mod eval;
+pub mod history;
 pub mod patch;
 pub mod retrieve;
 

@@ -10,6 +10,7 @@ pub mod job;
 pub mod jobs;
 pub mod kb;
 pub mod settings;
+pub mod stats;
 mod window;
 
 use crate::classify::Rules;

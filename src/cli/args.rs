@@ -66,6 +66,8 @@ pub(super) enum Command {
     Job(Job),
     /// List jobs
     Jobs(Jobs),
+    /// Say how much fails, why, and what that wastes: GPU-hours, core-hours, kWh
+    Stats(Stats),
     /// Work with the knowledge base
     Kb(Kb),
     /// Measure the diagnoses on labelled cases
@@ -172,6 +174,77 @@ pub(super) struct Jobs {
     /// How many jobs to show; 0 for all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 25)]
     pub(super) limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Stats {
+    /// Jobs of these users [default: yours]
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', conflicts_with = "all_users")]
+    pub(super) user: Vec<String>,
+
+    /// Jobs of all users, as far as the site shows them
+    #[arg(long)]
+    pub(super) all_users: bool,
+
+    /// Only these accounts
+    #[arg(short = 'A', long, value_name = "LIST", value_delimiter = ',')]
+    pub(super) account: Vec<String>,
+
+    /// Only these partitions
+    #[arg(
+        short,
+        long,
+        visible_short_alias = 'q',
+        visible_alias = "queue",
+        value_name = "LIST",
+        value_delimiter = ','
+    )]
+    pub(super) partition: Vec<String>,
+
+    /// Count what ended from then on, with all the time it took: 30d, now-2hours, 2026-11-30
+    #[arg(
+        short = 'S',
+        long,
+        value_name = "TIME",
+        default_value = "30d",
+        allow_hyphen_values = true
+    )]
+    pub(super) since: String,
+
+    /// Count what ended before then
+    #[arg(
+        short = 'E',
+        long,
+        value_name = "TIME",
+        default_value = "now",
+        allow_hyphen_values = true
+    )]
+    pub(super) until: String,
+
+    /// How energy is worked out
+    #[arg(long, value_enum, default_value = "estimate")]
+    pub(super) method: EnergyMethod,
+
+    /// Watts of a GPU: of the whole board for an estimate, as drawn for flat [default: by its
+    /// type; flat: 400]
+    #[arg(long, value_name = "W", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) gpu_watts: Option<u32>,
+
+    /// Watts of a CPU core [default: 5, from 2 to 12; flat: 15]
+    #[arg(long, value_name = "W", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) cpu_watts: Option<u32>,
+
+    /// Grams of CO2 for a kWh of the site's electricity; without it no CO2 is told
+    #[arg(long, value_name = "G_PER_KWH", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) carbon_intensity: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum EnergyMethod {
+    /// Board power by GPU type at a part load, cores, memory, node, machine room; with a range
+    Estimate,
+    /// Watts of each allocated GPU and core times hours, nothing else
+    Flat,
 }
 
 #[derive(Debug, Args)]

@@ -10,17 +10,20 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use jiff::Timestamp;
 
 use crate::answer::diagnose::{Given, Hints};
 use crate::answer::evaluate::Wanted;
+use crate::answer::stats::Question;
 use crate::answer::{self, World};
 use crate::config::Config;
 use crate::eval::{Split, Thresholds};
+use crate::history::{Carbon, Method};
 use crate::host::{Recording, Replay, Runner, Store, System};
 use crate::model::{self, State};
 use crate::render::{self, Format, Look, Report};
 use crate::sched::{Filter, Users};
-use args::{Cli, Command, ConfigCommand, Global, KbCommand};
+use args::{Cli, Command, ConfigCommand, EnergyMethod, Global, KbCommand};
 use failure::{Exit, Failure};
 
 /// The demo cluster: a recording of a real one.
@@ -139,6 +142,10 @@ fn ask(
             printer.print(&jobs)?;
             Ok(Exit::Answered)
         }
+        Command::Stats(args) => {
+            printer.print(&answer::stats::stats(world, &question(world, args)?)?)?;
+            Ok(Exit::Answered)
+        }
         Command::Kb(kb) => knowledge(world, &kb.command, &printer),
         Command::Eval(args) => evaluate(world, args, &printer),
         Command::Config(config) => match config.command {
@@ -226,30 +233,67 @@ fn exit_of(text: &str) -> Result<model::Exit, Failure> {
 }
 
 fn filter(world: World<'_>, args: &args::Jobs) -> Result<Filter, Failure> {
-    let (now, zone) = (world.cluster.now(), world.cluster.zone());
-    let time = |text: &str| answer::parse_time(text, now, &zone).map_err(answer::AnswerError::from);
+    let (since, until) = window(world, &args.since, &args.until)?;
     let failed = ["FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "DEADLINE"];
     let states = if args.failed {
         failed.map(str::to_owned).into()
     } else {
         args.state.iter().map(|state| state.to_ascii_uppercase()).collect()
     };
-    let users = if args.all_users {
-        Users::All
-    } else if args.user.is_empty() {
-        Users::Me
-    } else {
-        Users::Named(args.user.clone())
-    };
     Ok(Filter {
-        users,
+        users: users(args.all_users, &args.user),
         states,
         accounts: args.account.clone(),
         partitions: args.partition.clone(),
         names: args.name.clone(),
-        since: time(&args.since)?,
-        until: time(&args.until)?,
+        since,
+        until,
     })
+}
+
+fn question(world: World<'_>, args: &args::Stats) -> Result<Question, Failure> {
+    let (since, until) = window(world, &args.since, &args.until)?;
+    if since >= until {
+        return Err(Failure::Usage("the window ends before it begins".to_owned()));
+    }
+    let filter = Filter {
+        users: users(args.all_users, &args.user),
+        states: Vec::new(),
+        accounts: args.account.clone(),
+        partitions: args.partition.clone(),
+        names: Vec::new(),
+        since,
+        until,
+    };
+    Ok(Question {
+        filter,
+        method: match args.method {
+            EnergyMethod::Estimate => Method::Estimate,
+            EnergyMethod::Flat => Method::Flat,
+        },
+        gpu_watts: args.gpu_watts,
+        cpu_watts: args.cpu_watts,
+        carbon: args
+            .carbon_intensity
+            .map(|grams_per_kwh| Carbon { grams_per_kwh, source: "--carbon-intensity".to_owned() }),
+    })
+}
+
+/// The window, with one "now" for both of its ends.
+fn window(world: World<'_>, since: &str, until: &str) -> Result<(Timestamp, Timestamp), Failure> {
+    let (now, zone) = (world.cluster.now(), world.cluster.zone());
+    let time = |text| answer::parse_time(text, now, &zone).map_err(answer::AnswerError::from);
+    Ok((time(since)?, time(until)?))
+}
+
+fn users(all: bool, named: &[String]) -> Users {
+    if all {
+        Users::All
+    } else if named.is_empty() {
+        Users::Me
+    } else {
+        Users::Named(named.to_vec())
+    }
 }
 
 fn knowledge(world: World<'_>, command: &KbCommand, printer: &Printer) -> Result<Exit, Failure> {

@@ -28,6 +28,8 @@ pub struct Settings {
     pub scan: Scan,
     /// Diagnosing.
     pub diagnose: Diagnose,
+    /// Energy and carbon.
+    pub energy: Energy,
 }
 
 /// Queries of the scheduler.
@@ -38,6 +40,8 @@ pub struct Scheduler {
     pub deadline_seconds: u64,
     /// Seconds after which a listing of many jobs is ended.
     pub list_deadline_seconds: u64,
+    /// Days of everybody's history that one query may span.
+    pub list_days: u64,
 }
 
 /// Reading logs.
@@ -54,6 +58,20 @@ pub struct Scan {
 pub struct Diagnose {
     /// Failed tasks of one array that are diagnosed at most.
     pub array_tasks: usize,
+}
+
+/// Energy and carbon; zero where nobody has told.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Energy {
+    /// Power of the machine room in per cent of the power of its computers.
+    pub pue_percent: u32,
+    /// Watts of one GPU.
+    pub gpu_watts: u32,
+    /// Watts of one core.
+    pub cpu_watts: u32,
+    /// Grams of CO2 for a kilowatt-hour.
+    pub carbon_grams_per_kwh: u32,
 }
 
 /// The layer that set a value.

@@ -1,6 +1,6 @@
 //! What one family file says, once it is read.
 //!
-//! Plain data: it neither parses ([`super::parse`]) nor judges (`classify`).
+//! Plain data: it neither parses ([`mod@super::parse`]) nor judges (`classify`).
 
 use serde::{Deserialize, Serialize};
 

@@ -10,6 +10,7 @@ mod job;
 mod kb;
 mod page;
 mod settings;
+mod stats;
 
 use std::io::{self, Write};
 

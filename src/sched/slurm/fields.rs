@@ -95,6 +95,23 @@ const COLUMNS: [(Field, &str, bool); 37] = [
     (Field::SubmitLine, "SubmitLine", true),
 ];
 
+/// What sums over many runs need: no text that users write, no step's column.
+const SUMMED: [Field; 13] = [
+    Field::Id,
+    Field::State,
+    Field::Exit,
+    Field::DerivedExit,
+    Field::Partition,
+    Field::Reason,
+    Field::Start,
+    Field::End,
+    Field::Elapsed,
+    Field::Limit,
+    Field::Cpus,
+    Field::Allocated,
+    Field::NodeList,
+];
+
 /// The columns that this `sacct` has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fields {
@@ -119,8 +136,18 @@ impl Fields {
 
     /// The columns for a query with or without steps.
     pub(super) fn layout(&self, steps: bool) -> Layout {
+        self.select(|_, alone| steps || alone)
+    }
+
+    /// The columns for sums over many runs.
+    pub(super) fn summed(&self) -> Layout {
+        self.select(|field, _| SUMMED.contains(&field))
+    }
+
+    fn select(&self, wanted: impl Fn(Field, bool) -> bool) -> Layout {
         let mut layout = Layout { names: Vec::new(), positions: [None; COLUMNS.len()] };
-        for (field, name, _) in self.columns.iter().filter(|(_, _, alone)| steps || *alone) {
+        let columns = self.columns.iter().filter(|(field, _, alone)| wanted(*field, *alone));
+        for (field, name, _) in columns {
             layout.positions[*field as usize] = Some(layout.names.len());
             layout.names.push(name);
         }

@@ -9,6 +9,7 @@
 //! and those that differ between releases stand in [`quirks`].
 
 mod fields;
+mod past;
 pub mod quirks;
 mod reasons;
 mod records;
@@ -32,12 +33,12 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::config;
-use crate::host::{Cmd, Output, Runner};
+use crate::host::{Cmd, Finished, Output, Runner};
 use crate::model::{IdError, Job, JobId, Known, Limits, Notice, Part, Source, State};
 use crate::script::parse_submit_line;
 
 use super::{Backend, Filter, Found, SchedError, Users, Words};
-use fields::{Field, Fields};
+use fields::{Field, Fields, Layout};
 use records::Reading;
 use release::{Release, Version};
 use rows::Row;
@@ -75,6 +76,7 @@ pub struct Jobs<'h> {
     runner: &'h dyn Runner,
     deadline: Duration,
     list_deadline: Duration,
+    list_days: u64,
     fields: OnceLock<Result<Fields, SchedError>>,
     version: OnceLock<Option<Version>>,
 }
@@ -92,6 +94,7 @@ impl<'h> Jobs<'h> {
             runner,
             deadline: Duration::from_secs(settings.deadline_seconds),
             list_deadline: Duration::from_secs(settings.list_deadline_seconds),
+            list_days: settings.list_days,
             fields: OnceLock::new(),
             version: OnceLock::new(),
         }
@@ -122,36 +125,7 @@ impl<'h> Jobs<'h> {
     /// The jobs of a window, newest run of each, without steps or usage.
     pub fn list(&self, filter: &Filter) -> Result<Found<Vec<Job>>, SchedError> {
         let layout = self.fields()?.layout(false);
-        let epoch = |at: Timestamp| format!("uts{}", at.as_second());
-        let mut cmd = self
-            .ask("sacct", &["--parsable2", "--noheader", "--allocations"])
-            .arg(format!("--delimiter={}", rows::DELIMITER))
-            .arg(format!("--format={}", layout.format()))
-            // Without both, the window depends on the other options.
-            .arg(format!("--starttime={}", epoch(filter.since)))
-            .arg(format!("--endtime={}", epoch(filter.until)))
-            .deadline(self.list_deadline)
-            .cap(1 << 30);
-        cmd = match &filter.users {
-            Users::All => cmd.arg("--allusers"),
-            Users::Named(names) => cmd.arg(format!("--user={}", names.join(","))),
-            Users::Me => {
-                let caller = self.runner.caller();
-                cmd.arg(format!("--user={}", caller.name.unwrap_or_else(|| caller.uid.to_string())))
-            }
-        };
-        let narrow = [
-            ("state", &filter.states),
-            ("accounts", &filter.accounts),
-            ("partition", &filter.partitions),
-        ];
-        for (option, values) in narrow.into_iter().filter(|(_, values)| !values.is_empty()) {
-            cmd = cmd.arg(format!("--{option}={}", values.join(",")));
-        }
-        // A name with a comma would be taken for two; those are picked out below.
-        if !filter.names.is_empty() && !filter.names.iter().any(|name| name.contains(',')) {
-            cmd = cmd.arg(format!("--name={}", filter.names.join(",")));
-        }
+        let cmd = self.selection(filter, (filter.since, filter.until), &layout).cap(1 << 30);
         let output = self.query(&cmd)?;
         let (rows, unreadable) = rows::read(&output.stdout, &layout);
         let (mut jobs, mut notices) = records::jobs(&rows, self.reading(&rows));
@@ -207,6 +181,45 @@ impl<'h> Jobs<'h> {
             (limits.node_memory, limits.node_cpus) = scontrol::largest_node(&sizes.stdout);
         }
         Ok(limits)
+    }
+
+    /// The query of the jobs that a filter selects, for a window of its own.
+    fn selection(
+        &self,
+        filter: &Filter,
+        (since, until): (Timestamp, Timestamp),
+        layout: &Layout,
+    ) -> Cmd {
+        let epoch = |at: Timestamp| format!("uts{}", at.as_second());
+        let mut cmd = self
+            .ask("sacct", &["--parsable2", "--noheader", "--allocations"])
+            .arg(format!("--delimiter={}", rows::DELIMITER))
+            .arg(format!("--format={}", layout.format()))
+            // Without both, the window depends on the other options.
+            .arg(format!("--starttime={}", epoch(since)))
+            .arg(format!("--endtime={}", epoch(until)))
+            .deadline(self.list_deadline);
+        cmd = match &filter.users {
+            Users::All => cmd.arg("--allusers"),
+            Users::Named(names) => cmd.arg(format!("--user={}", names.join(","))),
+            Users::Me => {
+                let caller = self.runner.caller();
+                cmd.arg(format!("--user={}", caller.name.unwrap_or_else(|| caller.uid.to_string())))
+            }
+        };
+        let narrow = [
+            ("state", &filter.states),
+            ("accounts", &filter.accounts),
+            ("partition", &filter.partitions),
+        ];
+        for (option, values) in narrow.into_iter().filter(|(_, values)| !values.is_empty()) {
+            cmd = cmd.arg(format!("--{option}={}", values.join(",")));
+        }
+        // A name with a comma would be taken for two; those are picked out of the answer.
+        if !filter.names.is_empty() && !filter.names.iter().any(|name| name.contains(',')) {
+            cmd = cmd.arg(format!("--name={}", filter.names.join(",")));
+        }
+        cmd
     }
 
     fn ask(&self, program: &'static str, args: &[&str]) -> Cmd {
@@ -456,14 +469,18 @@ impl<'h> Jobs<'h> {
     /// Runs a query; what Slurm refuses becomes the error it means.
     fn query(&self, cmd: &Cmd) -> Result<Output, SchedError> {
         let output = self.runner.run(cmd)?;
-        // `scontrol write` complains and still exits with zero.
-        let complains = String::from_utf8_lossy(&output.finished.stderr);
-        let complains = complains.contains("error") || complains.contains("failed");
-        if output.finished.success() && !(output.stdout.is_empty() && complains) {
+        if is_answer(&output.finished, output.stdout.is_empty()) {
             return Ok(output);
         }
         Err(refusal::meaning(cmd, &output))
     }
+}
+
+/// Whether a command answered. `scontrol write` complains and still exits with zero.
+fn is_answer(finished: &Finished, silent: bool) -> bool {
+    let complains = String::from_utf8_lossy(&finished.stderr);
+    let complains = complains.contains("error") || complains.contains("failed");
+    finished.success() && !(silent && complains)
 }
 
 fn on_cluster(cmd: Cmd, id: &JobId) -> Cmd {

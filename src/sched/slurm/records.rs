@@ -152,7 +152,8 @@ fn is_earlier_run(run: &Job, later: &Job) -> bool {
     same_owner && near
 }
 
-fn job(row: &Row<'_>, id: JobId, reading: Reading) -> Job {
+/// One row of a job as a run without steps.
+pub(super) fn job(row: &Row<'_>, id: JobId, reading: Reading) -> Job {
     let state = State::parse(row.get(Field::State));
     let over = is_over(&state, row);
     let started = values::time(row.get(Field::Start));

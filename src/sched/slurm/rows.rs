@@ -37,33 +37,79 @@ impl<'l> Row<'l> {
 
 /// The records of an output, and how many could not be read.
 pub(super) fn read<'l>(output: &[u8], layout: &'l Layout) -> (Vec<Row<'l>>, usize) {
-    let text = String::from_utf8_lossy(output);
     let mut rows = Vec::new();
-    let mut unreadable = 0;
-    let mut close = |record: Option<String>| {
-        let Some(record) = record else { return };
-        let cells: Vec<String> = record.split(DELIMITER).map(str::to_owned).collect();
-        // Too many columns: some text holds the delimiter, and none of it can be told apart.
-        if cells.len() == layout.len() {
-            rows.push(Row { layout, cells });
-        } else {
-            unreadable += 1;
+    let mut reader = Reader::new(layout);
+    reader.feed(output, &mut |row| rows.push(row));
+    let unreadable = reader.finish(&mut |row| rows.push(row));
+    (rows, unreadable)
+}
+
+/// Reads records while they come, in pieces that may end anywhere.
+#[derive(Debug)]
+pub(super) struct Reader<'l> {
+    layout: &'l Layout,
+    /// The begin of a line whose end has not come.
+    rest: Vec<u8>,
+    /// A record to which the next line may still belong.
+    record: Option<String>,
+    unreadable: usize,
+}
+
+impl<'l> Reader<'l> {
+    pub(super) fn new(layout: &'l Layout) -> Self {
+        Self { layout, rest: Vec::new(), record: None, unreadable: 0 }
+    }
+
+    /// Takes a piece; passes on every record that it completes.
+    pub(super) fn feed(&mut self, piece: &[u8], sink: &mut dyn FnMut(Row<'l>)) {
+        let mut lines = piece.split(|byte| *byte == b'\n');
+        let Some(mut line) = lines.next() else { return };
+        for next in lines {
+            if self.rest.is_empty() {
+                self.line(line, sink);
+            } else {
+                self.rest.extend_from_slice(line);
+                let whole = std::mem::take(&mut self.rest);
+                self.line(&whole, sink);
+            }
+            line = next;
         }
-    };
-    let mut record: Option<String> = None;
-    let mut stray = 0;
-    for line in text.strip_suffix('\n').unwrap_or(&text).split('\n') {
-        if opens_record(line) {
-            close(record.replace(line.to_owned()));
-        } else if let Some(record) = &mut record {
+        self.rest.extend_from_slice(line);
+    }
+
+    /// Passes on the last record; says how many could not be read.
+    pub(super) fn finish(mut self, sink: &mut dyn FnMut(Row<'l>)) -> usize {
+        let rest = std::mem::take(&mut self.rest);
+        if !rest.is_empty() {
+            self.line(&rest, sink);
+        }
+        self.close(sink);
+        self.unreadable
+    }
+
+    fn line(&mut self, line: &[u8], sink: &mut dyn FnMut(Row<'l>)) {
+        let line = String::from_utf8_lossy(line);
+        if opens_record(&line) {
+            self.close(sink);
+            self.record = Some(line.into_owned());
+        } else if let Some(record) = &mut self.record {
             record.push('\n');
-            record.push_str(line);
+            record.push_str(&line);
         } else if !line.trim().is_empty() {
-            stray += 1;
+            self.unreadable += 1;
         }
     }
-    close(record);
-    (rows, unreadable + stray)
+
+    fn close(&mut self, sink: &mut dyn FnMut(Row<'l>)) {
+        let Some(record) = self.record.take() else { return };
+        let cells: Vec<String> = record.split(DELIMITER).map(str::to_owned).collect();
+        // Too many columns: some text holds the delimiter, and none of it can be told apart.
+        if cells.len() == self.layout.len() {
+            sink(Row { layout: self.layout, cells });
+        } else {
+            self.unreadable += 1;
+        }
+    }
 }
 
 /// A record begins with an id and a delimiter; a line of somebody's text does not.
@@ -110,6 +156,28 @@ mod tests {
             let layout = layout();
             let (rows, _) = read(&output, &layout);
             prop_assert!(rows.iter().all(|row| row.cells.len() == layout.len()));
+        }
+
+        /// Wherever the pieces end, the records are the same.
+        #[test]
+        fn pieces_give_the_same_records(
+            lines in prop::collection::vec(
+                prop::sample::select(vec![
+                    "1@~@FAILED@~@1:0@~@name@~@", "2@~@COMPLETED@~@0:0@~@two", "lines@~@é", "",
+                ]),
+                0..12,
+            ),
+            size in 1_usize..40,
+        ) {
+            let (layout, output) = (layout(), lines.join("\n"));
+            let (whole, unreadable) = read(output.as_bytes(), &layout);
+            let mut rows = Vec::new();
+            let mut reader = Reader::new(&layout);
+            for piece in output.as_bytes().chunks(size) {
+                reader.feed(piece, &mut |row| rows.push(row));
+            }
+            prop_assert_eq!(reader.finish(&mut |row| rows.push(row)), unreadable);
+            prop_assert_eq!(rows, whole);
         }
     }
 }

@@ -93,7 +93,7 @@ fn id(text: &str) -> JobId {
 }
 
 fn settings() -> config::Scheduler {
-    config::Scheduler { deadline_seconds: 30, list_deadline_seconds: 120 }
+    config::Scheduler { deadline_seconds: 30, list_deadline_seconds: 120, list_days: 7 }
 }
 
 fn jobs(fake: &Fake) -> Jobs<'_> {
@@ -611,4 +611,83 @@ fn a_record_from_fields_is_read_as_one_that_sacct_printed() {
     let waits = job_from_fields(&fields(&[("JobID", "5_3"), ("State", "PENDING")])).expect("one");
     assert!(!waits.has_started() && waits.steps.is_empty() && waits.limit == Known::NotGathered);
     assert!(job_from_fields(&fields(&[("JobID", "none")])).is_err());
+}
+
+/// The window in which the fixture's 190 records of `sacct -X -D` were printed, 22.05.
+fn history(users: Users) -> Filter {
+    let at = |second| Timestamp::from_second(second).expect("a time");
+    Filter {
+        users,
+        states: Vec::new(),
+        accounts: Vec::new(),
+        partitions: Vec::new(),
+        names: Vec::new(),
+        // Ten days, of which the runs ended in the last: two pieces of at most seven.
+        since: at(1_795_174_883),
+        until: at(1_796_038_883),
+    }
+}
+
+fn each(fake: &Fake, filter: &Filter) -> (Vec<Job>, Vec<Notice>) {
+    let mut runs = Vec::new();
+    let notices = jobs(fake).each(filter, &mut |job| runs.push(job)).expect("an answer");
+    (runs, notices)
+}
+
+#[test]
+fn a_history_in_pieces_gives_every_run_once() {
+    // The fake prints every record for both pieces, as sacct does with those that cross a border.
+    let fake = Fake::slurm("22.05").says("--starttime", &fixture("22.05", "sacct-history"));
+    let (runs, notices) = each(&fake, &history(Users::All));
+    assert_eq!((runs.len(), notices.len()), (190, 0));
+    // `awk -F@~@ '$1 == 113'`: requeued and run again, so two runs.
+    let again: Vec<&str> = runs
+        .iter()
+        .filter(|run| run.id == JobId::whole(113))
+        .map(|run| run.state.text.as_str())
+        .collect();
+    assert_eq!(again, ["REQUEUED", "COMPLETED"]);
+    let asked: Vec<String> =
+        fake.asked().into_iter().filter(|command| command.contains("--starttime")).collect();
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    let bounds = [("uts1795174883", "uts1795779683"), ("uts1795779683", "uts1796038883")];
+    for (command, (since, until)) in asked.iter().zip(bounds) {
+        assert!(command.contains(&format!("--starttime={since} --endtime={until}")), "{command}");
+        assert!(command.ends_with("--allusers --duplicates"), "{command}");
+        // No text that users write, so nothing that can hold the delimiter.
+        assert!(!command.contains("JobName") && !command.contains("Comment"), "{command}");
+    }
+}
+
+#[test]
+fn the_history_of_one_user_is_one_query() {
+    let fake = Fake::slurm("22.05").says("--starttime", &fixture("22.05", "sacct-history"));
+    let (runs, _) = each(&fake, &history(Users::Me));
+    assert_eq!(runs.len(), 190);
+    let asked = fake.asked();
+    assert_eq!(asked.iter().filter(|command| command.contains("--user=alice")).count(), 1);
+    assert_eq!(asked.len(), 2, "the field list and the history: {asked:?}");
+}
+
+#[test]
+fn what_ended_outside_the_window_is_left_out() {
+    let fake = Fake::slurm("22.05").says("--starttime", &fixture("22.05", "sacct-history"));
+    // Job 2 of the fixture ended at 1796034913.
+    let ends = |since: i64, until: i64| {
+        let at = |second| Timestamp::from_second(second).expect("a time");
+        let window = Filter { since: at(since), until: at(until), ..history(Users::Me) };
+        each(&fake, &window).0.iter().any(|run| run.id == JobId::whole(2))
+    };
+    assert!(ends(1_796_034_913, 1_796_034_914));
+    assert!(!ends(1_796_034_914, 1_796_034_915));
+    assert!(!ends(1_796_034_900, 1_796_034_913));
+}
+
+#[test]
+fn a_history_that_breaks_off_is_an_error() {
+    let broken = "sacct: error: slurm_persist_conn_open_without_init: failed to open persistent \
+                  connection to host:localhost:6819: Connection refused\n";
+    let fake = Fake::slurm("22.05").refuses("--starttime", 1, broken);
+    let error = jobs(&fake).each(&history(Users::Me), &mut |_| {}).expect_err("no answer");
+    assert!(matches!(error, SchedError::NoAccounting { .. }), "{error:?}");
 }

@@ -1,0 +1,327 @@
+//! Statistics for people: how much failed and what it cost, then by cause and by partition.
+
+use std::io;
+
+use super::Report;
+use super::page::{Column, Label, Page};
+use crate::answer::stats::{Amount, Estimate, Rate, Stats};
+use crate::model::Known;
+use crate::text;
+
+const MARGIN: usize = 14;
+/// Ways to exit that are told in a line.
+const EXITS: usize = 6;
+
+impl Report for Stats {
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let window = format!(
+            "{} to {}",
+            page.moment(&Known::Value(self.since)),
+            page.moment(&Known::Value(self.until))
+        );
+        let whose = match &self.users {
+            None => "all users".to_owned(),
+            Some(users) => users.join(", "),
+        };
+        page.line(&[(Label::Strong, &window), (Label::Plain, "  "), (Label::Plain, &whose)])?;
+        page.entry("ended", MARGIN, Label::Plain, &ended(self))?;
+        let apart = apart(self);
+        if !apart.is_empty() {
+            page.entry("not counted", MARGIN, Label::Plain, &apart)?;
+        }
+        page.entry("failure rate", MARGIN, Label::Strong, &failure_rate(&self.failure_rate))?;
+        page.entry("wasted", MARGIN, Label::Plain, &wasted(self))?;
+        page.entry("energy", MARGIN, Label::Plain, &energy(self))?;
+        if let Some(carbon) = carbon(self) {
+            page.entry("CO2", MARGIN, Label::Plain, &carbon)?;
+        }
+        if self.runs.failed > 0 {
+            page.gap()?;
+            causes(page, self)?;
+        }
+        if !self.partitions.is_empty() {
+            page.gap()?;
+            partitions(page, self)?;
+        }
+        if !self.notices.is_empty() {
+            page.gap()?;
+        }
+        page.notices(&self.notices)
+    }
+}
+
+fn ended(stats: &Stats) -> String {
+    let runs = &stats.runs;
+    let parts = parts(&[
+        (runs.completed, "completed"),
+        (runs.failed, "failed"),
+        (runs.cancelled, "cancelled"),
+        (runs.preempted, "preempted"),
+        (runs.requeued, "requeued"),
+        (runs.other, "of an unknown state"),
+    ]);
+    let total = text::count(runs.ended, "run");
+    if parts.is_empty() { total } else { format!("{total}: {parts}") }
+}
+
+fn apart(stats: &Stats) -> String {
+    let runs = &stats.runs;
+    parts(&[
+        (runs.never_started, "never started"),
+        (runs.running, "running"),
+        (runs.pending, "waiting"),
+    ])
+}
+
+fn parts(counts: &[(u64, &str)]) -> String {
+    let told = counts.iter().filter(|(count, _)| *count > 0);
+    told.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
+}
+
+fn failure_rate(rate: &Rate) -> String {
+    let (Some(share), Some(low), Some(high)) = (rate.rate, rate.low, rate.high) else {
+        return "n/a: no run completed or failed".to_owned();
+    };
+    // Many runs make a narrow interval, which whole per cents would hide.
+    let percent = |share: f64| {
+        if high - low < 0.02 { format!("{:.1}", share * 100.0) } else { percent(share) }
+    };
+    format!(
+        "{} % (95 % interval {}-{} %): {} failed of {} failed or completed",
+        percent(share),
+        percent(low),
+        percent(high),
+        rate.failed,
+        rate.of,
+    )
+}
+
+fn wasted(stats: &Stats) -> String {
+    let of = |part: Option<f64>, whole: Option<f64>| {
+        Some(format!("{} of {}", hours(part?), hours(whole?)))
+    };
+    let (wasted, used) = (&stats.wasted, &stats.used);
+    let cores = of(wasted.core_hours, used.core_hours);
+    let cores = cores.map_or_else(|| "n/a core-hours".to_owned(), |of| format!("{of} core-hours"));
+    match of(wasted.gpu_hours, used.gpu_hours) {
+        Some(gpus) => format!("at most {gpus} GPU-hours, {cores}"),
+        None if used.gpu_hours.is_some() => format!("at most {cores}; n/a GPU-hours"),
+        None => format!("at most {cores}; n/a GPU-hours (no record names a GPU)"),
+    }
+}
+
+/// The figures without their ranges, which JSON has.
+fn energy(stats: &Stats) -> String {
+    let notes = &stats.energy;
+    let amounts = of_all(stats.wasted.kwh.as_ref(), stats.used.kwh.as_ref(), "kWh");
+    let figures = notes.assumptions.iter().map(|row| {
+        let figure = row.figure.value;
+        match row.unit {
+            "" => format!("{} {figure}", row.what),
+            "times" => format!("{} x{figure}", row.what),
+            unit => format!("{} {figure} {unit}", row.what),
+        }
+    });
+    let figures: Vec<String> = figures.collect();
+    let missing = text::join(&notes.missing, "and");
+    format!("{amounts}; not measured but from {}; without {missing}", figures.join(", "))
+}
+
+fn carbon(stats: &Stats) -> Option<String> {
+    let grams = stats.energy.carbon_grams_per_kwh?;
+    let source = stats.energy.carbon_source.as_deref().unwrap_or("n/a");
+    let amounts = of_all(stats.wasted.co2_kg.as_ref(), stats.used.co2_kg.as_ref(), "kg");
+    Some(format!("{amounts}, at {grams} g a kWh from {source}"))
+}
+
+fn of_all(part: Option<&Estimate>, whole: Option<&Estimate>, unit: &str) -> String {
+    let whole = whole.map_or_else(|| "n/a".to_owned(), amount);
+    let Some(part) = part else { return format!("n/a of {whole} {unit}") };
+    let value = amount(part);
+    match (part.low, part.high) {
+        (Some(low), Some(high)) => {
+            let (low, high) = (figure(low, 2), figure(high, 2));
+            format!("{value} {unit} (from {low} to {high}) of {whole} {unit}")
+        }
+        _ => format!("{value} of {whole} {unit}"),
+    }
+}
+
+fn causes(page: &mut Page<'_>, stats: &Stats) -> io::Result<()> {
+    let first = [
+        Column { heading: "CAUSE", right: false, least: 10 },
+        Column { heading: "FAILED", right: true, least: 6 },
+    ];
+    let rows = stats.causes.iter().map(|row| {
+        let runs = (Label::Plain, row.wasted.runs.to_string());
+        (vec![(Label::Plain, row.cause.clone()), runs], &row.wasted)
+    });
+    table(page, stats, &first, rows)?;
+    if stats.unknown_exits.is_empty() {
+        return Ok(());
+    }
+    let exits = &stats.unknown_exits;
+    let mut told: Vec<String> =
+        exits.iter().take(EXITS).map(|row| format!("{} x{}", row.exit, row.runs)).collect();
+    let rest: u64 = exits.iter().skip(EXITS).map(|row| row.runs).sum();
+    if rest > 0 {
+        told.push(format!("others x{rest}"));
+    }
+    page.entry("unknown: ", 9, Label::Plain, &told.join("; "))
+}
+
+fn partitions(page: &mut Page<'_>, stats: &Stats) -> io::Result<()> {
+    let first = [
+        Column { heading: "PARTITION", right: false, least: 10 },
+        Column { heading: "RATE", right: true, least: 5 },
+        Column { heading: "FAILED", right: true, least: 6 },
+    ];
+    let rows = stats.partitions.iter().map(|row| {
+        let rate = &row.failure_rate;
+        let share =
+            rate.rate.map_or_else(|| "n/a".to_owned(), |share| format!("{} %", percent(share)));
+        let cells = vec![
+            (Label::Plain, row.partition.clone().unwrap_or_else(|| "n/a".to_owned())),
+            (Label::Plain, share),
+            (Label::Plain, format!("{}/{}", rate.failed, rate.of)),
+        ];
+        (cells, &row.wasted)
+    });
+    table(page, stats, &first, rows)
+}
+
+/// A table whose last columns are what was wasted; without GPUs where none are counted.
+fn table<'s>(
+    page: &mut Page<'_>,
+    stats: &Stats,
+    first: &[Column],
+    rows: impl Iterator<Item = (Vec<(Label, String)>, &'s Amount)>,
+) -> io::Result<()> {
+    let gpus = stats.used.gpu_hours.is_some();
+    let mut columns = first.to_vec();
+    if gpus {
+        columns.push(Column { heading: "GPU-HOURS", right: true, least: 9 });
+    }
+    columns.push(Column { heading: "CORE-HOURS", right: true, least: 10 });
+    columns.push(Column { heading: "KWH", right: true, least: 6 });
+    let told = |value: Option<f64>| (Label::Plain, value.map_or_else(|| "n/a".to_owned(), hours));
+    let rows: Vec<_> = rows
+        .map(|(mut cells, wasted)| {
+            if gpus {
+                cells.push(told(wasted.gpu_hours));
+            }
+            cells.push(told(wasted.core_hours));
+            let kwh = wasted.kwh.as_ref().map_or_else(|| "n/a".to_owned(), amount);
+            cells.push((Label::Plain, kwh));
+            cells
+        })
+        .collect();
+    page.table(&columns, &rows)
+}
+
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent > 0.0 && percent < 9.95 { format!("{percent:.1}") } else { format!("{percent:.0}") }
+}
+
+fn hours(hours: f64) -> String {
+    if hours < 99.95 {
+        figure(hours, if hours < 1.0 { 2 } else { 3 })
+    } else {
+        format!("{hours:.0}")
+    }
+}
+
+/// Two digits where there is a range, three where none is claimed.
+fn amount(estimate: &Estimate) -> String {
+    figure(estimate.value, if estimate.low.is_some() { 2 } else { 3 })
+}
+
+/// A number to so many significant digits, without an exponent.
+fn figure(value: f64, digits: usize) -> String {
+    if value <= 0.0 {
+        return "0".to_owned();
+    }
+    if value < 1e-6 {
+        return "<0.000001".to_owned();
+    }
+    // The decimal form rounds first, so that 9.96 is 10 and not 10.0.
+    let rounded = format!("{value:.*e}", digits - 1);
+    let exponent = rounded.split_once('e').and_then(|(_, e)| e.parse::<i32>().ok()).unwrap_or(0);
+    let rounded: f64 = rounded.parse().unwrap_or(value);
+    let decimals = i32::try_from(digits).unwrap_or(2) - 1 - exponent;
+    format!("{rounded:.*}", usize::try_from(decimals).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::answer::stats::tests::{HISTORY, answer};
+    use crate::render::Look;
+
+    fn text(rows: &str, width: usize) -> String {
+        let stats = answer(rows, "", |_| ());
+        let look = Look { width, color: false, ascii: true, zone: TimeZone::UTC, year: 2026 };
+        let mut out = Vec::new();
+        stats.text(&mut Page::new(&mut out, &look)).expect("a vector takes everything");
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn a_real_history_fits_eighty_columns() {
+        let text = text(HISTORY, 80);
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+        let has = |part: &str| assert!(text.contains(part), "{part}: {text}");
+        has("all users");
+        has("131 runs: 51 completed, 71 failed, 4 cancelled, 2 preempted, 3");
+        has("22 never started, 7 running, 30 waiting");
+        has("58 % (95 % interval 49-67 %): 71 failed of 122 failed or completed");
+        has("at most 0.0011 of 0.0028 GPU-hours, 0.13 of 0.26 core-hours");
+    }
+
+    #[test]
+    fn what_is_not_recorded_is_never_a_digit() {
+        let row = "9@~@FAILED@~@1:0@~@0:0@~@batch@~@None@~@1796034865@~@1796034942@~@00:01:17@~@\
+                   00:02:00@~@2@~@@~@c01\n";
+        let text = text(row, 80);
+        let line = |begin: &str| {
+            let line = text.lines().find(|line| line.starts_with(begin));
+            line.unwrap_or_else(|| panic!("no {begin}: {text}")).to_owned()
+        };
+        assert!(line("wasted ").contains("n/a core-hours; n/a GPU-hours"), "{text}");
+        assert!(line("energy ").contains("n/a of n/a kWh"), "{text}");
+        let cells =
+            |begin: &str| line(begin).split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(cells("unknown ")[1..], ["1", "n/a", "n/a"]);
+        assert_eq!(cells("batch ")[3..], ["1/1", "n/a", "n/a"]);
+    }
+
+    #[test]
+    fn an_empty_window_has_no_rate() {
+        let text = text("", 80);
+        assert!(text.contains("failure rate  n/a"), "{text}");
+        assert!(!text.contains("CAUSE") && !text.contains("PARTITION"), "{text}");
+    }
+
+    #[test]
+    fn numbers_have_the_digits_they_deserve() {
+        let two = |value| figure(value, 2);
+        assert_eq!(
+            (two(15.36), two(1234.0), two(0.01234)),
+            ("15".into(), "1200".into(), "0.012".into())
+        );
+        assert_eq!((two(9.96), two(0.0999), two(0.5)), ("10".into(), "0.10".into(), "0.50".into()));
+        assert_eq!((two(0.0), two(4e-7)), ("0".into(), "<0.000001".into()));
+        assert_eq!(figure(15.36, 3), "15.4");
+        assert_eq!(
+            (percent(0.071), percent(0.5625), percent(1.0)),
+            ("7.1".into(), "56".into(), "100".into())
+        );
+        assert_eq!(
+            (hours(0.004), hours(24.0), hours(384.2)),
+            ("0.0040".into(), "24.0".into(), "384".into())
+        );
+    }
+}
