@@ -6,3 +6,4 @@ mod dependencies;
 mod eval;
 mod layers;
 mod readme;
+mod text;
