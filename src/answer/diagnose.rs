@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{AnswerError, World, kb};
 use crate::classify::{self, Facts, LogFacts, Rules};
-use crate::host::Content;
+use crate::host::{Content, Unpacked, is_packed};
 use crate::logs::{self, Line, Located, Scan, Scanner};
 use crate::model::{
     BaseState, Edit, Evidence, Exit, FamilyId, Job, JobId, Known, Notice, Outcome, Source, State,
@@ -96,10 +96,13 @@ pub struct LogReport {
     pub stream: Stream,
     /// How its place is known, in words.
     pub how: String,
-    /// Bytes of the file, where it could be opened.
+    /// Bytes of the file, where it could be opened; of a packed one, of the text in it.
     pub size: Known<u64>,
     /// Bytes read.
     pub scanned: Known<u64>,
+    /// Whether it was unpacked while it was read: places then count in the text.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unpacked: bool,
     /// Why it was not read, or not to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
@@ -174,10 +177,12 @@ pub(super) struct Engine {
 
 impl Engine {
     pub(super) fn start(world: World<'_>) -> Result<(Self, Vec<Notice>), AnswerError> {
-        let rules = super::rules()?;
+        let (families, broken) = world.families()?;
+        let rules = Rules::new(families);
         let scanner = Scanner::new(&rules.literals());
         let scan = logs::Limits { bytes: world.config.settings.scan.limit_bytes };
-        let (library, index, notices) = kb::library(world, rules.families())?;
+        let (library, index, mut notices) = kb::library(world, rules.families())?;
+        notices.extend(broken.iter().map(super::left_out));
         Ok((Self { rules, scanner, scan, library, index }, notices))
     }
 
@@ -287,6 +292,8 @@ pub(super) fn one(engine: &Engine, job: Job, surroundings: &mut impl Surrounding
     let (scanned, mut reports) = read_logs(engine, surroundings.logs(&job));
     if scanned.is_empty() {
         notices.push(no_logs(&job, &reports));
+    } else {
+        notices.extend(log_notices(&reports));
     }
     let verdict = classify::decide(&engine.rules, &facts_of(&job, &scanned, &reports));
     let edits = first_edits(&engine.rules, &verdict);
@@ -331,12 +338,19 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
     let state = given.state.clone().unwrap_or_else(|| State::parse("FAILED"));
     let mut job = Job::bare(JobId::whole(0), state, Source::Given);
     job.exit = given.exit.into();
-    let logs = given.logs.iter().map(|path| {
-        // A file that was named must be read: its error is the answer.
-        let content = world.cluster.open(path)?;
-        Ok(Located::given(path, content))
-    });
-    let logs: Vec<Located> = logs.collect::<Result<_, AnswerError>>()?;
+    let mut logs = Vec::new();
+    let mut refused = None;
+    for path in &given.logs {
+        let opened = world.cluster.open(path);
+        refused = refused.or_else(|| opened.as_ref().err().cloned());
+        logs.push(Located::given(path, opened));
+    }
+    // Of several files the others are an answer; if none can be read, that is the answer.
+    if let Some(error) = refused
+        && logs.iter().all(|log| log.found.is_err())
+    {
+        return Err(error.into());
+    }
     let script = match &given.script {
         None => None,
         Some(path) => {
@@ -370,7 +384,7 @@ pub fn diagnose_text(world: World<'_>, text: &[u8]) -> Result<Diagnoses, AnswerE
 /// Diagnoses a text without a job.
 pub(super) fn of_text(engine: &Engine, text: &[u8]) -> Diagnosis {
     let job = Job::bare(JobId::whole(0), State::parse(""), Source::Given);
-    let located = Located::given(Path::new("text"), Box::new(text.to_vec()));
+    let located = Located::given(Path::new("text"), Ok(Box::new(text.to_vec())));
     let (scanned, mut reports) = read_logs(engine, vec![located]);
     let facts = facts_of(&job, &scanned, &reports);
     let verdict = match facts.logs.first() {
@@ -391,6 +405,7 @@ struct Scanned {
     path: String,
     stream: Stream,
     step: Option<StepId>,
+    task: Option<u64>,
     scan: Scan,
 }
 
@@ -404,6 +419,7 @@ fn facts_of<'a>(job: &'a Job, scanned: &'a [Scanned], reports: &[LogReport]) -> 
         path: &log.path,
         stream: log.stream,
         step: log.step.as_ref(),
+        task: log.task,
         scan: &log.scan,
     });
     let logs_complete =
@@ -412,7 +428,6 @@ fn facts_of<'a>(job: &'a Job, scanned: &'a [Scanned], reports: &[LogReport]) -> 
 }
 
 fn read_logs(engine: &Engine, located: Vec<Located>) -> (Vec<Scanned>, Vec<LogReport>) {
-    let pass = |content: Box<dyn Content>| engine.scanner.scan(&*content, engine.scan);
     let read: Vec<(LogReport, Option<Scanned>)> = located
         .into_par_iter()
         .map(|log| {
@@ -422,6 +437,7 @@ fn read_logs(engine: &Engine, located: Vec<Located>) -> (Vec<Scanned>, Vec<LogRe
                 how: log.how,
                 size: Known::NotGathered,
                 scanned: Known::NotGathered,
+                unpacked: false,
                 trouble: None,
                 tail: Vec::new(),
             };
@@ -431,20 +447,70 @@ fn read_logs(engine: &Engine, located: Vec<Located>) -> (Vec<Scanned>, Vec<LogRe
                     (report, None)
                 }
                 Ok(content) => {
-                    let scan = pass(content);
+                    report.unpacked = is_packed(&*content);
+                    let scan = scan(&engine.scanner, content, engine.scan);
                     report.size = Known::Value(scan.size);
                     report.scanned = Known::Value(scan.scanned);
                     report.trouble.clone_from(&scan.stopped);
-                    (
-                        report,
-                        Some(Scanned { path: log.path, stream: log.stream, step: log.step, scan }),
-                    )
+                    let Located { path, stream, step, task, .. } = log;
+                    (report, Some(Scanned { path, stream, step, task, scan }))
                 }
             }
         })
         .collect();
     let (reports, scanned): (Vec<LogReport>, Vec<Option<Scanned>>) = read.into_iter().unzip();
     (scanned.into_iter().flatten().collect(), reports)
+}
+
+/// One pass over a log, packed or not. Why a packed one gave no more comes before what the pass
+/// itself has to say.
+fn scan(scanner: &Scanner, content: Box<dyn Content>, limits: logs::Limits) -> Scan {
+    if !is_packed(&*content) {
+        return scanner.scan(&*content, limits);
+    }
+    let text = Unpacked::new(content, limits.bytes);
+    let mut scan = scanner.scan(&text, limits);
+    scan.stopped = text.trouble().map(str::to_owned).or(scan.stopped);
+    scan
+}
+
+/// What to say of logs that were read, but not as they are or not to their end, and of those that
+/// could not be read beside others that could.
+fn log_notices(reports: &[LogReport]) -> Vec<Notice> {
+    /// A job of a thousand ranks may have as many logs.
+    const TOLD: usize = 3;
+    let mut notices = Vec::new();
+    let unpacked: Vec<&str> =
+        reports.iter().filter(|log| log.unpacked).map(|log| log.path.as_str()).collect();
+    if !unpacked.is_empty() {
+        let (first, others) = unpacked.split_at(unpacked.len().min(TOLD));
+        let mut names: Vec<String> = first.iter().map(|&path| path.to_owned()).collect();
+        if !others.is_empty() {
+            names.push(text::count(others.len() as u64, "more log"));
+        }
+        let names = text::join(&names, "and");
+        let text = format!("unpacked {names}: lines and bytes count in the unpacked text");
+        notices.push(Notice::info("unpacked-log", text));
+    }
+    if reports.iter().all(|log| log.size == Known::Value(0)) {
+        let names: Vec<&str> = reports.iter().take(TOLD).map(|log| log.path.as_str()).collect();
+        let text = format!("nothing was written to {}", text::join(&names, "and"));
+        notices.push(Notice::warning("empty-log", text));
+    }
+    let incomplete: Vec<String> = reports
+        .iter()
+        .filter_map(|log| Some(format!("{}: {}", log.path, log.trouble.as_deref()?)))
+        .collect();
+    let (told, others) = incomplete.split_at(incomplete.len().min(TOLD));
+    notices.extend(told.iter().map(|text| Notice::warning("log-incomplete", text)));
+    if !others.is_empty() {
+        let text = format!(
+            "{} could not be read to the end",
+            text::count(others.len() as u64, "more log")
+        );
+        notices.push(Notice::warning("log-incomplete", text));
+    }
+    notices
 }
 
 /// Adds the last lines of each stream to its report.

@@ -6,14 +6,14 @@ use serde::Serialize;
 
 use super::{AnswerError, World};
 use crate::classify::{self, Rules};
-use crate::knowledge::{self, Family, Finding};
+use crate::knowledge::{self, Family, Finding, Provenance};
 use crate::logs::{self, Limits, Scanner};
 use crate::model::{Domain, Edit, FamilyId, Notice};
 use crate::retrieve::{HashEmbedder, Library, Match, Query, Wants};
 use crate::text;
 
-const INDEX: &str = "index/chunks.usearch";
-const META: &str = "index/chunks.json";
+/// The description and the index in one file, so that they are replaced together.
+const INDEX: &str = "notes.index";
 
 /// The library to search: the index that `kb build` left, where it is sound and current, else one
 /// built in memory from the notes at hand. Says which, and why a stored one was not used.
@@ -21,23 +21,29 @@ pub(super) fn library(
     world: World<'_>,
     families: &[Family],
 ) -> Result<(Library, String, Vec<Notice>), AnswerError> {
-    let embedder = || Box::new(HashEmbedder);
     let mut notices = Vec::new();
-    if let Some(store) = world.store {
-        // An index that cannot be read is as good as none: it can be built again.
-        let stored = (store.read(INDEX).ok().flatten(), store.read(META).ok().flatten());
-        if let (Some(index), Some(meta)) = stored {
-            match Library::decode(families, embedder(), &index, &meta) {
-                Ok(library) => return Ok((library, "stored index".to_owned(), notices)),
-                Err(error) => notices.push(
-                    Notice::warning("index", format!("the stored index was not used: {error}"))
-                        .hint("run: jobwise kb build"),
-                ),
-            }
+    // An index that cannot be read is as good as none: it can be built again.
+    let stored = world.store.and_then(|store| store.read(INDEX).ok().flatten());
+    if let Some(stored) = stored {
+        // The description is one line of JSON.
+        let end = stored.iter().position(|byte| *byte == b'\n').unwrap_or(stored.len());
+        let (meta, rest) = stored.split_at(end);
+        let index = rest.get(1..).unwrap_or_default();
+        match Library::decode(families, Box::new(HashEmbedder), index, meta) {
+            Ok(library) => return Ok((library, "stored index".to_owned(), notices)),
+            Err(error) => notices.push(
+                Notice::warning("index", format!("the stored index was not used: {error}"))
+                    .hint("run: jobwise kb build"),
+            ),
         }
     }
-    let library = Library::build(families, embedder())?;
-    Ok((library, "built-in notes".to_owned(), notices))
+    let library = Library::build(families, Box::new(HashEmbedder))?;
+    let notes = if families.iter().all(|family| family.provenance == Provenance::BuiltIn) {
+        "built-in notes"
+    } else {
+        "built-in notes and yours"
+    };
+    Ok((library, notes.to_owned(), notices))
 }
 
 /// What `kb build` made.
@@ -57,17 +63,17 @@ pub struct Built {
     pub index: PathBuf,
     /// Bytes of the index.
     pub bytes: usize,
+    /// What the index lacks.
+    pub notices: Vec<Notice>,
 }
 
 /// Builds the index and keeps it.
 pub fn build(world: World<'_>) -> Result<Built, AnswerError> {
     let store = world.store.ok_or(AnswerError::NoStore)?;
-    let families = knowledge::built_in()?;
+    let (families, broken) = world.families()?;
     let library = Library::build(&families, Box::new(HashEmbedder))?;
     let files = library.encode()?;
-    // The index first: a description without its index is refused, the reverse is never read.
-    store.replace(INDEX, &files.index)?;
-    store.replace(META, &files.meta)?;
+    store.replace(INDEX, &[files.meta.as_slice(), b"\n", &files.index].concat())?;
     Ok(Built {
         schema: "jobwise/kb-build/1",
         families: families.len(),
@@ -76,6 +82,7 @@ pub fn build(world: World<'_>) -> Result<Built, AnswerError> {
         search: library.search_kind(),
         index: store.root().join(INDEX),
         bytes: files.index.len(),
+        notices: broken.iter().map(super::left_out).collect(),
     })
 }
 
@@ -94,8 +101,9 @@ pub struct Hits {
 
 /// Searches the notes for plain words.
 pub fn search(world: World<'_>, words: &str, limit: usize) -> Result<Hits, AnswerError> {
-    let families = knowledge::built_in()?;
-    let (library, _, notices) = library(world, &families)?;
+    let (families, broken) = world.families()?;
+    let (library, _, mut notices) = library(world, &families)?;
+    notices.extend(broken.iter().map(super::left_out));
     let query = Query { text: words, family: None, wants: Wants::Any };
     let matches = library.search(&query, limit);
     Ok(Hits { schema: "jobwise/kb-search/1", query: words.to_owned(), matches, notices })
@@ -126,8 +134,8 @@ pub struct Row {
 }
 
 /// Lists the families.
-pub fn list() -> Result<Listing, AnswerError> {
-    let families = knowledge::built_in()?.into_iter().map(|family| Row {
+pub fn list(world: World<'_>) -> Result<Listing, AnswerError> {
+    let families = world.families()?.0.into_iter().map(|family| Row {
         signals: family.signals.len(),
         family: family.id,
         title: family.title,
@@ -147,8 +155,8 @@ pub struct Literals {
 }
 
 /// Lists the literals.
-pub fn literals() -> Result<Literals, AnswerError> {
-    let mut literals = super::rules()?.literals();
+pub fn literals(world: World<'_>) -> Result<Literals, AnswerError> {
+    let mut literals = Rules::new(world.families()?.0).literals();
     literals.sort_unstable();
     literals.dedup();
     Ok(Literals { schema: "jobwise/kb-literals/1", literals })
@@ -164,8 +172,8 @@ pub struct Note {
 }
 
 /// Shows one family.
-pub fn show(name: &str) -> Result<Note, AnswerError> {
-    let families = knowledge::built_in()?;
+pub fn show(world: World<'_>, name: &str) -> Result<Note, AnswerError> {
+    let (families, _) = world.families()?;
     let names: Vec<String> = families.iter().map(|family| family.id.0.clone()).collect();
     match families.into_iter().find(|family| family.id.0 == name) {
         Some(family) => Ok(Note { schema: "jobwise/kb-show/1", family }),
@@ -190,9 +198,10 @@ pub struct Check {
 }
 
 /// Proves that every note is sound: see `kb check --help`.
-pub fn check() -> Result<Check, AnswerError> {
-    let families = knowledge::built_in()?;
-    let mut findings = knowledge::check(&families, &|literal| logs::stem_of(literal).is_some());
+pub fn check(world: World<'_>) -> Result<Check, AnswerError> {
+    let (families, broken) = world.families()?;
+    let mut findings: Vec<Finding> = broken.into_iter().map(Finding::from).collect();
+    findings.extend(knowledge::check(&families, &|literal| logs::stem_of(literal).is_some()));
     let rules = Rules::new(families.clone());
     let scanner = Scanner::new(&rules.literals());
     findings.extend(classify::check(&rules, &|text| {

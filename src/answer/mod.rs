@@ -13,11 +13,12 @@ pub mod settings;
 pub mod stats;
 mod window;
 
-use crate::classify::Rules;
+use std::path::Path;
+
 use crate::config::Config;
 use crate::host::{FileError, Runner, Store, StoreError};
-use crate::knowledge::{self, KnowledgeError};
-use crate::model::IdError;
+use crate::knowledge::{self, Family, KnowledgeError};
+use crate::model::{IdError, Notice};
 use crate::retrieve::RetrieveError;
 use crate::sched::{self, Backend, SchedError};
 
@@ -28,6 +29,10 @@ pub use window::{WindowError, parse_time};
 pub struct World<'w> {
     /// The cluster: a machine, a recording being made, or a replay.
     pub cluster: &'w dyn Runner,
+    /// This machine, whatever the cluster is.
+    pub machine: &'w dyn Runner,
+    /// A folder of the site's or the user's own notes, on this machine.
+    pub overlay: Option<&'w Path>,
     /// The settings in force.
     pub config: &'w Config,
     /// Our own folder, where there is one.
@@ -39,11 +44,31 @@ impl<'w> World<'w> {
     fn backend(&self) -> Backend<'w> {
         sched::detect(self.cluster, &self.config.settings.scheduler)
     }
+
+    /// The failure families: those built in, and the overlay's. A file of the overlay that cannot
+    /// be read as a family is left out; the errors say which.
+    fn families(&self) -> Result<(Vec<Family>, Vec<KnowledgeError>), AnswerError> {
+        let families = knowledge::built_in()?;
+        let Some(folder) = self.overlay else { return Ok((families, Vec::new())) };
+        let mut files = Vec::new();
+        let paths = self.machine.list(folder)?.into_iter().map(|name| folder.join(name));
+        for path in paths.filter(|path| path.extension().is_some_and(|end| end == "md")) {
+            let content = self.machine.open(&path)?;
+            let bytes = content.read_all(NOTE_LIMIT);
+            let bytes = bytes.map_err(|error| FileError::from_io(&path, &error))?;
+            files.push((path.display().to_string(), bytes));
+        }
+        Ok(knowledge::with_overlay(families, files))
+    }
 }
 
-/// The rules of the families built in.
-fn rules() -> Result<Rules, AnswerError> {
-    Ok(Rules::new(knowledge::built_in()?))
+/// A note is a page or two; what is larger is cut.
+const NOTE_LIMIT: u64 = 1 << 20;
+
+/// A family file that had to be left out.
+fn left_out(error: &KnowledgeError) -> Notice {
+    Notice::warning("note-left-out", format!("a note was left out: {error}"))
+        .hint("jobwise kb check proves every note")
 }
 
 /// Why there is no answer at all. A degraded answer is not an error: it has notices.

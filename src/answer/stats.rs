@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{AnswerError, World, rules};
+use super::{AnswerError, World};
 use crate::classify::{Facts, Rules, decide};
 use crate::config::{Config, Origin};
 use crate::history::{
@@ -192,11 +192,12 @@ pub struct AssumptionRow {
 pub fn stats(world: World<'_>, question: &Question) -> Result<Stats, AnswerError> {
     let backend = world.backend();
     let source = backend.jobs.as_ref().ok_or(SchedError::NoScheduler)?;
-    let rules = rules()?;
+    let (families, broken) = world.families()?;
+    let rules = Rules::new(families);
     let mut tally = Tally::default();
     // The scheduler keeps seconds.
     let second = |at: Timestamp| Timestamp::from_second(at.as_second()).unwrap_or(at);
-    let notices = source.each(&question.filter, &mut |job| {
+    let mut notices = source.each(&question.filter, &mut |job| {
         tally.add(&job, |job| cause(&rules, job));
     })?;
     let users = match &question.filter.users {
@@ -212,6 +213,7 @@ pub fn stats(world: World<'_>, question: &Question) -> Result<Stats, AnswerError
     report.since = second(question.filter.since);
     report.until = second(question.filter.until);
     report.users = users;
+    notices.extend(broken.iter().map(super::left_out));
     report.notices.splice(0..0, notices);
     Ok(report)
 }
@@ -526,7 +528,13 @@ pub(crate) mod tests {
             carbon: None,
         };
         change(&mut question);
-        let world = World { cluster: &cluster, config: &config, store: None };
+        let world = World {
+            cluster: &cluster,
+            machine: &cluster,
+            overlay: None,
+            config: &config,
+            store: None,
+        };
         stats(world, &question).expect("an answer")
     }
 

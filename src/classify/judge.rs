@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::calibration::{THRESHOLD, confidence};
 use super::rules::Rules;
 use super::stream::listen;
-use super::{Facts, LogFacts, Piece, record, submission, waiting};
+use super::{Facts, LogFacts, Piece, ranks, record, submission, waiting};
 use crate::knowledge::Check;
 use crate::model::{BaseState, Cause, Evidence, Job, Outcome, Part, Role, Source, Verdict};
 
@@ -42,11 +42,13 @@ pub fn decide(rules: &Rules, facts: &Facts<'_>) -> Verdict {
 
     let mut pieces = Vec::new();
     let mut unexplained = Vec::new();
-    for (number, log) in facts.logs.iter().enumerate() {
+    let logs = ranks::in_order(&facts.logs);
+    for (number, log) in logs.iter().enumerate() {
         let voice = listen(rules, number, log);
         pieces.extend(voice.pieces);
         unexplained.extend(voice.unexplained);
     }
+    ranks::weigh_later(&logs, &mut pieces);
     if let Some(job) = facts.job {
         pieces.extend(record::pieces(rules, job, ran));
         weigh_other_jobs(job, &mut pieces);

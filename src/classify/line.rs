@@ -112,7 +112,7 @@ fn is_low_level(before: &str) -> bool {
 
 /// Whether the line itself says that the program carries on.
 fn goes_on(text: &str) -> bool {
-    const WORDS: [&str; 10] = [
+    const WORDS: [&str; 9] = [
         "retrying",
         "retry in ",
         "will retry",
@@ -122,10 +122,13 @@ fn goes_on(text: &str) -> bool {
         "skipping",
         "using default",
         "recovered",
-        "attempt ",
     ];
     let lower = text.to_lowercase();
-    WORDS.iter().any(|word| lower.contains(word))
+    // "attempt 2 of 5" goes on, "attempt to write a readonly database" does not.
+    let counted = |(at, word): (usize, &str)| {
+        lower[at + word.len()..].starts_with(|next: char| next.is_ascii_digit() || next == '#')
+    };
+    WORDS.iter().any(|word| lower.contains(word)) || lower.match_indices("attempt ").any(counted)
 }
 
 #[cfg(test)]
@@ -183,6 +186,7 @@ mod tests {
             ("cn387:3409744 [0] NCCL INFO NET/Plugin: libnccl-net.so: No such file", "No such"),
             ("/site-packages/x.py:13: UserWarning: Failed: No such file", "No such"),
             ("CUDA out of memory, retrying with batch 8", "CUDA"),
+            ("CUDA out of memory (attempt 2 of 5)", "CUDA"),
         ] {
             assert_eq!(of(text, words), Manner::Harmless, "{text}");
         }
@@ -198,5 +202,7 @@ mod tests {
             assert_eq!(manner(text, 0), Manner::Official, "{text}");
         }
         assert_eq!(manner("Segmentation fault", 0), Manner::Statement);
+        // SQLite's message; the word alone does not mean a repetition.
+        assert_eq!(manner("attempt to write a readonly database", 0), Manner::Statement);
     }
 }

@@ -6,14 +6,15 @@
 //! from `sched`, the hits from `logs`, the rules from `knowledge`.
 //!
 //! The rules hold for every family; none names a case. What a single line is worth stands in
-//! [`mod@line`], what a stream says in [`mod@stream`], what the record says in [`mod@record`], why a
-//! job waits in [`mod@waiting`], why a submission was refused in [`mod@submission`], and how the
-//! pieces become causes in [`mod@judge`].
+//! [`mod@line`], what a stream says in [`mod@stream`], which of several ranks died first in
+//! [`mod@ranks`], what the record says in [`mod@record`], why a job waits in [`mod@waiting`], why a
+//! submission was refused in [`mod@submission`], and how the pieces become causes in [`mod@judge`].
 
 mod calibration;
 mod check;
 mod judge;
 mod line;
+mod ranks;
 mod record;
 mod rules;
 mod stream;
@@ -41,6 +42,8 @@ pub struct LogFacts<'a> {
     pub stream: Stream,
     /// The step that wrote it, where it is known.
     pub step: Option<&'a StepId>,
+    /// The task of that step, where each has a file of its own.
+    pub task: Option<u64>,
     /// The scan, made with the literals of the same [`Rules`].
     pub scan: &'a Scan,
 }

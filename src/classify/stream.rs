@@ -186,7 +186,8 @@ fn place(log: &LogFacts<'_>, line: &Line, length: u64) -> Place {
         line: line.number,
         offset: line.offset,
         length,
-        rank: line.rank,
+        // A prefix in the line knows better than the name of the file.
+        rank: line.rank.or(log.task),
     }
 }
 

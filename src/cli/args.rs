@@ -45,6 +45,10 @@ pub(super) struct Global {
     #[arg(long, global = true, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
 
+    /// Read notes of your own from this folder too (also: JOBWISE_KNOWLEDGE)
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(super) knowledge: Option<PathBuf>,
+
     /// Never paint (also: NO_COLOR)
     #[arg(long, global = true)]
     pub(super) no_color: bool,

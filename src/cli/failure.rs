@@ -53,7 +53,10 @@ impl Failure {
         match self {
             Self::Answer(error) => of_answer(error),
             Self::Config(_) => (Exit::Usage, Some("see: jobwise config show".to_owned())),
-            Self::Recording(_) | Self::Usage(_) => (Exit::Usage, None),
+            Self::Recording(_) => {
+                (Exit::Usage, Some("--record PATH writes what --replay PATH reads".to_owned()))
+            }
+            Self::Usage(_) => (Exit::Usage, None),
             Self::Output(_) => (Exit::QueryFailed, None),
         }
     }
@@ -73,7 +76,8 @@ pub(super) fn of_answer(error: &AnswerError) -> (Exit, Option<String>) {
         AnswerError::Store(_) | AnswerError::NoStore => {
             (Exit::QueryFailed, hint("set JOBWISE_HOME to a folder you may write"))
         }
-        AnswerError::File(_) | AnswerError::Results(_) => (Exit::QueryFailed, None),
+        AnswerError::File(_) => (Exit::QueryFailed, hint("name a regular file that you may read")),
+        AnswerError::Results(_) => (Exit::QueryFailed, None),
         AnswerError::UnknownFamily { nearest, .. } => {
             let hint = nearest.as_ref().map_or_else(
                 || "see: jobwise kb list".to_owned(),

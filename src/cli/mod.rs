@@ -5,7 +5,7 @@ mod failure;
 
 use std::io::{self, IsTerminal, Read, Write};
 use std::panic;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -120,7 +120,9 @@ fn ask(
     config: &Config,
     store: Option<&Store>,
 ) -> Result<Exit, Failure> {
-    let world = World { cluster, config, store };
+    let set = system.env("JOBWISE_KNOWLEDGE").filter(|folder| !folder.is_empty());
+    let overlay = cli.global.knowledge.clone().or_else(|| set.map(PathBuf::from));
+    let world = World { cluster, machine: system, overlay: overlay.as_deref(), config, store };
     let printer = Printer {
         format: if cli.global.json { Format::Json } else { Format::Text },
         look: look(system, cluster, &cli.global),
@@ -306,11 +308,11 @@ fn knowledge(world: World<'_>, command: &KbCommand, printer: &Printer) -> Result
                 return Ok(Exit::No);
             }
         }
-        KbCommand::List { literals: true } => printer.print(&answer::kb::literals()?)?,
-        KbCommand::List { literals: false } => printer.print(&answer::kb::list()?)?,
-        KbCommand::Show { family } => printer.print(&answer::kb::show(family)?)?,
+        KbCommand::List { literals: true } => printer.print(&answer::kb::literals(world)?)?,
+        KbCommand::List { literals: false } => printer.print(&answer::kb::list(world)?)?,
+        KbCommand::Show { family } => printer.print(&answer::kb::show(world, family)?)?,
         KbCommand::Check => {
-            let check = answer::kb::check()?;
+            let check = answer::kb::check(world)?;
             printer.print(&check)?;
             if !check.findings.is_empty() {
                 return Ok(Exit::No);

@@ -14,6 +14,7 @@ use super::manifest::{
     Answered, Blob, End, FORMAT, Kept, KeptOutcome, Listed, MANIFEST, Manifest, Range,
     RecordedCaller, Zone, blob_name,
 };
+use super::packed::{Unpacked, is_packed, pack};
 use super::replay::Parts;
 use super::{
     Caller, Cmd, Content, ExecError, FileError, Finished, RecordingError, Replay, Runner, Store,
@@ -137,7 +138,7 @@ impl Runner for Recording<'_> {
         let opened = self
             .inner
             .open(path)
-            .and_then(|content| parts(&*content).map_err(|error| FileError::from_io(path, &error)));
+            .and_then(|content| parts(content).map_err(|error| FileError::from_io(path, &error)));
         let outcome = match &opened {
             Err(error) => KeptOutcome::Error(error.kind),
             Ok(parts) => KeptOutcome::Content {
@@ -187,7 +188,17 @@ impl Runner for Recording<'_> {
 }
 
 /// Head and tail of a file, or all of it, with secrets masked at the same length.
-fn parts(content: &dyn Content) -> std::io::Result<Parts> {
+///
+/// Of a packed file the text is masked and packed again: in it a secret could not be seen.
+fn parts(content: Box<dyn Content>) -> std::io::Result<Parts> {
+    if is_packed(&*content) {
+        let text = Unpacked::new(content, 2 * HALF);
+        let modified = text.modified();
+        let mut bytes = text.read_all(2 * HALF)?;
+        mask_secrets(&mut bytes);
+        let packed: Arc<[u8]> = pack(&bytes, text.trouble().is_none())?.into();
+        return Ok(Parts { size: packed.len() as u64, modified, kept: vec![(0, packed)] });
+    }
     let size = content.size();
     let spans: &[(u64, u64)] =
         if size <= 2 * HALF { &[(0, size)] } else { &[(0, HALF), (size - HALF, HALF)] };
@@ -280,7 +291,7 @@ mod tests {
         file.set_len(size - 4).expect("sparse");
         std::io::Seek::seek(&mut file, std::io::SeekFrom::End(0)).expect("sought");
         file.write_all(b"tail").expect("written");
-        let parts = parts(&*System::new(false).open(&path).expect("opened")).expect("read");
+        let parts = parts(System::new(false).open(&path).expect("opened")).expect("read");
         let at = |offset| {
             let mut four = [0; 4];
             parts.read_at(offset, &mut four).expect("read");

@@ -1,7 +1,6 @@
 //! Answers from a recording instead of the machine.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,8 +11,11 @@ use jiff::tz::{Offset, TimeZone};
 use super::manifest::{Answered, FORMAT, Kept, KeptOutcome, MANIFEST, Manifest};
 use super::{
     Caller, Cmd, Content, ExecError, FileError, FileErrorKind, Finished, RecordingError, Runner,
-    allow,
+    System, allow,
 };
+
+/// A recording keeps at most 64 MiB of each log; a file of it that is larger than this is none.
+const LARGEST: u64 = 4 << 30;
 
 /// A recording that answers.
 #[derive(Debug)]
@@ -110,9 +112,16 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-#[expect(clippy::disallowed_methods, reason = "a recording is read past the Runner that it makes")]
+/// A part of a recording, read past the Runner that it makes. No device, no FIFO: such a file would
+/// never end, or never begin.
 fn read(path: &Path) -> Result<Vec<u8>, RecordingError> {
-    fs::read(path).map_err(|source| RecordingError::Io { path: path.to_owned(), source })
+    let io = |source| RecordingError::Io { path: path.to_owned(), source };
+    let content =
+        System::default().open(path).map_err(|error| io(io::Error::other(error.reason)))?;
+    if content.size() > LARGEST {
+        return Err(io(io::Error::other("is too large for a recording")));
+    }
+    content.read_all(LARGEST).map_err(io)
 }
 
 impl Runner for Replay {

@@ -7,7 +7,7 @@ use std::fmt;
 
 use regex::Regex;
 
-use super::{Family, Provenance, SignalSource};
+use super::{Family, KnowledgeError, Provenance, SignalSource};
 use crate::model::BaseState;
 
 /// The sections of a body, in order.
@@ -32,6 +32,12 @@ impl Finding {
             Provenance::Overlay(path) => path.clone(),
         };
         Self { file, line: None, what: what.into() }
+    }
+}
+
+impl From<KnowledgeError> for Finding {
+    fn from(error: KnowledgeError) -> Self {
+        Self { file: error.file, line: error.line, what: error.what }
     }
 }
 

@@ -17,6 +17,8 @@ use crate::model::{Job, Part, Source, StepId, Stream};
 
 /// Files taken of one pattern or directory.
 const MOST: usize = 256;
+/// How gzip calls what it packed.
+const GZIP: &str = ".gz";
 /// Folders of the working directory in which logs are often kept.
 const USUAL_FOLDERS: &[&str] = &["logs", "log", "slurm_logs", "slurm", "out", "output"];
 
@@ -80,16 +82,16 @@ pub struct Located {
 
 impl Located {
     /// A file that the user named. Its ending says which stream it is.
-    pub fn given(path: &Path, content: Box<dyn Content>) -> Self {
-        let is_error = path.extension().is_some_and(|end| end == "err" || end == "stderr");
+    pub fn given(path: &Path, opened: Result<Box<dyn Content>, FileError>) -> Self {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
         Self {
-            stream: if is_error { Stream::Error } else { Stream::Output },
+            stream: if is_error_file(&name) { Stream::Error } else { Stream::Output },
             path: path.display().to_string(),
             certainty: Certainty::Given,
             how: "named on the command line".to_owned(),
             step: None,
             task: None,
-            found: Ok(content),
+            found: opened.map_err(Miss::from),
         }
     }
 }
@@ -256,8 +258,8 @@ impl<'a> Search<'a> {
             return (Vec::new(), Some(absent()));
         }
         if let Some(path) = name.exact() {
-            return match self.runner.open(Path::new(path)) {
-                Ok(content) => (vec![Opened { path: path.into(), task: None, content }], None),
+            return match self.open_or_packed(path) {
+                Ok((path, content)) => (vec![Opened { path, task: None, content }], None),
                 Err(error) => (Vec::new(), Some(error)),
             };
         }
@@ -270,7 +272,10 @@ impl<'a> Search<'a> {
         };
         let mut fitting: Vec<(Option<u64>, String)> = files
             .into_iter()
-            .filter_map(|file| Some((name.matches(&file)?.task, format!("{directory}{file}"))))
+            .filter_map(|file| {
+                let fit = name.matches(&file).or_else(|| name.matches(file.strip_suffix(GZIP)?))?;
+                Some((fit.task, format!("{directory}{file}")))
+            })
             .collect();
         fitting.sort();
         let mut error = None;
@@ -283,6 +288,21 @@ impl<'a> Search<'a> {
         }
         let error = error.or_else(|| opened.is_empty().then(absent));
         (opened, error)
+    }
+
+    /// A file, or where there is none the one that somebody packed since.
+    fn open_or_packed(&self, path: &str) -> Result<(String, Box<dyn Content>), FileError> {
+        let error = match self.runner.open(Path::new(path)) {
+            Ok(content) => return Ok((path.to_owned(), content)),
+            Err(error) => error,
+        };
+        if error.kind == FileErrorKind::Absent {
+            let packed = format!("{path}{GZIP}");
+            if let Ok(content) = self.runner.open(Path::new(&packed)) {
+                return Ok((packed, content));
+            }
+        }
+        Err(error)
     }
 
     /// Adds what a claim leads to.
@@ -379,7 +399,10 @@ fn holds_id(file: &str, job: &Job) -> bool {
 
 /// Whether a name looks like that of a log.
 fn log_like(file: &str) -> bool {
-    let extension = Path::new(file).extension().and_then(|ext| ext.to_str()).unwrap_or_default();
+    let extension = Path::new(file.strip_suffix(GZIP).unwrap_or(file))
+        .extension()
+        .and_then(|ext| ext.to_str())
+        .unwrap_or_default();
     let digits = extension.trim_start_matches(['o', 'e']);
     matches!(extension, "out" | "err" | "log" | "txt" | "stdout" | "stderr")
         // slurm.o123, as PBS names them
@@ -387,7 +410,10 @@ fn log_like(file: &str) -> bool {
 }
 
 fn is_error_file(file: &str) -> bool {
-    let extension = Path::new(file).extension().and_then(|ext| ext.to_str()).unwrap_or_default();
+    let extension = Path::new(file.strip_suffix(GZIP).unwrap_or(file))
+        .extension()
+        .and_then(|ext| ext.to_str())
+        .unwrap_or_default();
     extension.starts_with("err") || extension == "stderr" || {
         let digits = extension.strip_prefix('e').unwrap_or("x");
         digits.bytes().all(|byte| byte.is_ascii_digit())

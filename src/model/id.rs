@@ -46,13 +46,18 @@ impl JobId {
     /// Reads an id that may name a step, and returns the two apart.
     pub fn parse_with_step(text: &str) -> Result<(Self, Option<StepId>), IdError> {
         let error = || IdError { text: text.to_owned() };
+        // Names of steps and clusters are words: anything else was not meant as an id.
+        let word = |name: &str| {
+            let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+".contains(&byte);
+            !name.is_empty() && name.bytes().all(fits)
+        };
         let (id, cluster) = match text.trim().split_once(';') {
-            Some((id, cluster)) if !cluster.is_empty() => (id, Some(cluster.to_owned())),
+            Some((id, cluster)) if word(cluster) => (id, Some(cluster.to_owned())),
             Some(_) => return Err(error()),
             None => (text.trim(), None),
         };
         let (id, step) = match id.split_once('.') {
-            Some((id, step)) if !step.is_empty() => (id, Some(StepId(step.to_owned()))),
+            Some((id, step)) if word(step) => (id, Some(StepId(step.to_owned()))),
             Some(_) => return Err(error()),
             None => (id, None),
         };

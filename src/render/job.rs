@@ -52,18 +52,14 @@ pub(super) fn heading(page: &mut Page<'_>, job: &Job) -> io::Result<()> {
     let time = format!("{} of {}", job.elapsed, job.limit);
     let exit = exit(&job.exit);
     let started = job.has_started();
-    let mut pieces = vec![
-        (Label::Strong, title.as_str()),
-        (Label::Plain, "  "),
-        (state_label(&job.state), &state),
-    ];
+    let mut pieces = vec![(Label::Strong, title.as_str()), (state_label(&job.state), &state)];
     if started && job.state.is_ended() && !exit.is_empty() {
-        pieces.extend([(Label::Plain, "  "), (Label::Plain, exit.as_str())]);
+        pieces.push((Label::Plain, &exit));
     }
     if started {
-        pieces.extend([(Label::Plain, "  "), (Label::Plain, time.as_str())]);
+        pieces.push((Label::Plain, &time));
     }
-    page.line(&pieces)?;
+    page.row(&pieces)?;
     let mut facts: Vec<String> = Vec::new();
     facts.extend(job.user.clone());
     facts.extend(job.account.as_ref().map(|account| format!("account {account}")));

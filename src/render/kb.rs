@@ -20,8 +20,9 @@ impl Report for Built {
             self.search,
             self.bytes
         );
-        page.line(&[(Label::Good, &line)])?;
-        page.line(&[(Label::Plain, &self.index.display().to_string())])
+        page.entry("", 0, Label::Good, &line)?;
+        page.line(&[(Label::Plain, &self.index.display().to_string())])?;
+        page.notices(&self.notices)
     }
 }
 
@@ -35,8 +36,8 @@ impl Report for Hits {
                 page.gap()?;
             }
             let title = format!("{} - {}", found.chunk.title, found.chunk.heading);
-            let family = format!("  {}  {:.2}", found.chunk.family, found.score);
-            page.line(&[(Label::Strong, &title), (Label::Dim, &family)])?;
+            let family = format!("{}  {:.2}", found.chunk.family, found.score);
+            page.row(&[(Label::Strong, &title), (Label::Dim, &family)])?;
             let steps = first_steps(&found.chunk.markdown);
             if steps.is_empty() {
                 page.entry("", 2, Label::Plain, &found.chunk.markdown)?;
@@ -77,16 +78,16 @@ impl Report for Listing {
 }
 
 impl Report for Literals {
-    /// One a line and as they are: other programs read them as patterns.
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
-        self.literals.iter().try_for_each(|literal| page.line(&[(Label::Plain, literal)]))
+        // For `grep -F -f`: a blank at the end of one is part of it.
+        self.literals.iter().try_for_each(|literal| page.verbatim(literal))
     }
 }
 
 impl Report for Note {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
         let family = &self.family;
-        page.line(&[(Label::Strong, &family.title), (Label::Dim, &format!("  {}", family.id))])?;
+        page.row(&[(Label::Strong, &family.title), (Label::Dim, &family.id.to_string())])?;
         for section in &family.sections {
             page.gap()?;
             page.line(&[(Label::Strong, &section.heading)])?;

@@ -7,6 +7,7 @@
 mod diagnosis;
 mod eval;
 mod job;
+mod json;
 mod kb;
 mod page;
 mod settings;
@@ -42,9 +43,6 @@ pub fn write(
 ) -> io::Result<()> {
     match format {
         Format::Text => report.text(&mut Page::new(out, look)),
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut *out, report)?;
-            writeln!(out)
-        }
+        Format::Json => json::write(report, out),
     }
 }

@@ -104,6 +104,42 @@ impl<'p> Page<'p> {
         writeln!(self.out, "{}", line.trim_end())
     }
 
+    /// Writes pieces beside each other, two blanks apart; what does not fit begins a line of its
+    /// own, indented by two.
+    pub fn row(&mut self, pieces: &[(Label, &str)]) -> io::Result<()> {
+        let columns = self.width();
+        let mut line: Vec<(Label, String)> = Vec::new();
+        let mut used = 0;
+        for (label, piece) in pieces {
+            let clean = self.clean(piece);
+            for part in text::wrap(&clean, columns - 2, 0) {
+                let width = text::width(&part);
+                let gap = (Label::Plain, "  ".to_owned());
+                if used > 0 && used + 2 + width > columns {
+                    self.owned_line(&line)?;
+                    (line, used) = (vec![gap], 2);
+                } else if used > 0 {
+                    line.push(gap);
+                    used += 2;
+                }
+                used += width;
+                line.push((*label, part));
+            }
+        }
+        self.owned_line(&line)
+    }
+
+    fn owned_line(&mut self, pieces: &[(Label, String)]) -> io::Result<()> {
+        let pieces: Vec<(Label, &str)> =
+            pieces.iter().map(|(label, piece)| (*label, piece.as_str())).collect();
+        self.line(&pieces)
+    }
+
+    /// Writes a line of our own exactly as it is, blanks at its end included.
+    pub(super) fn verbatim(&mut self, line: &str) -> io::Result<()> {
+        writeln!(self.out, "{line}")
+    }
+
     /// Writes an empty line.
     pub fn gap(&mut self) -> io::Result<()> {
         writeln!(self.out)
@@ -158,9 +194,7 @@ impl<'p> Page<'p> {
                 };
                 pieces.push((*label, filled));
             }
-            let pieces: Vec<(Label, &str)> =
-                pieces.iter().map(|(label, piece)| (*label, piece.as_str())).collect();
-            self.line(&pieces)?;
+            self.owned_line(&pieces)?;
         }
         Ok(())
     }
@@ -239,6 +273,15 @@ mod tests {
         assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{text:?}");
         let painted = drawn(&look(80, true, false), |page| page.line(&[(Label::Bad, name)]));
         assert_eq!(painted.matches('\u{1b}').count(), 2, "only our own colour: {painted:?}");
+    }
+
+    #[test]
+    fn a_row_breaks_between_its_pieces() {
+        let pieces = [(Label::Plain, "twelve chars"), (Label::Bad, "x"), (Label::Plain, "y")];
+        let at = |columns| drawn(&look(columns, false, true), |page| page.row(&pieces));
+        assert_eq!(at(18), "twelve chars  x  y\n");
+        assert_eq!(at(17), "twelve chars  x\n  y\n");
+        assert_eq!(at(14), "twelve chars\n  x  y\n");
     }
 
     #[test]

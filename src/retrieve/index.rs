@@ -138,7 +138,7 @@ pub(super) fn encode(
         index: blake3::hash(&index).to_hex().to_string(),
         chunks: chunks.iter().map(ChunkRecord::of).collect(),
     };
-    Ok(IndexFiles { index, meta: serde_json::to_vec_pretty(&meta).map_err(failed)? })
+    Ok(IndexFiles { index, meta: serde_json::to_vec(&meta).map_err(failed)? })
 }
 
 pub(super) fn decode(

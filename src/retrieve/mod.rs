@@ -68,7 +68,7 @@ pub enum RetrieveError {
         expected: String,
     },
     /// The knowledge base has changed since.
-    #[error("the index is older than the knowledge base ({}): build it again", .changed.join(", "))]
+    #[error("the index is not of this knowledge base ({}): build it again", few(.changed))]
     Stale {
         /// The sections that were added, removed or changed, as `family/heading`.
         changed: Vec<String>,
@@ -76,6 +76,13 @@ pub enum RetrieveError {
     /// The vector index itself failed.
     #[error("the vector index failed: {0}")]
     Index(String),
+}
+
+/// The first of many, and how many more.
+fn few(changed: &[String]) -> String {
+    let (told, rest) = changed.split_at(changed.len().min(3));
+    let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+    format!("{}{more}", told.join(", "))
 }
 
 /// What kind of section is wanted.

@@ -52,6 +52,11 @@ pub fn clean_line(bytes: &[u8]) -> String {
     last
 }
 
+/// Whether a character could steer a terminal or hide what a reader sees.
+pub fn steers(c: char) -> bool {
+    c.is_control() || is_invisible(c) || matches!(c, '\u{2028}' | '\u{2029}')
+}
+
 /// Characters without a glyph that reorder, join or hide text.
 fn is_invisible(c: char) -> bool {
     matches!(c,

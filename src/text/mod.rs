@@ -8,7 +8,7 @@ mod redact;
 mod width;
 mod words;
 
-pub use clean::{clean_line, printable};
+pub use clean::{clean_line, printable, steers};
 pub use hostlist::{HostlistError, compress, expand};
 pub use redact::{mask_secrets, masked};
 pub use width::{pad, pad_left, truncate, width, wrap};

@@ -1,9 +1,17 @@
 //! Integration tests: one binary, so that one link serves them all.
 #![expect(clippy::disallowed_methods, reason = "tests look at the machine they run on")]
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+#![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::print_stderr, reason = "a test that was skipped says why")]
 
 mod dependencies;
 mod eval;
 mod layers;
+mod logs;
+mod output;
+mod own_files;
+mod processes;
 mod readme;
+mod run;
+mod scheduler;
 mod text;
+mod usage;

@@ -30,7 +30,8 @@ fn waits_for(reason: &str) -> Verdict {
 
 fn refused(text: &str) -> Verdict {
     let scan = scan(text);
-    let log = LogFacts { path: "text", stream: Stream::Output, step: None, scan: &scan };
+    let log =
+        LogFacts { path: "text", stream: Stream::Output, step: None, task: None, scan: &scan };
     decide_text(&RULES, &log, text.as_bytes())
 }
 
@@ -138,7 +139,8 @@ fn a_wrapper_whose_submissions_are_refused_is_told_why() {
     job.exit = crate::model::Known::Value(crate::model::Exit { code: 1, signal: 0, folded: false });
     let text = "submitting task 7\nsbatch: error: Batch job submission failed: Invalid qos specification\n";
     let scan = scan(text);
-    let log = LogFacts { path: "job.out", stream: Stream::Output, step: None, scan: &scan };
+    let log =
+        LogFacts { path: "job.out", stream: Stream::Output, step: None, task: None, scan: &scan };
     let facts = Facts { job: Some(&job), logs: vec![log], logs_complete: true };
     assert_eq!(family(&decide(&RULES, &facts)), "submit_partition_qos");
 }

@@ -49,6 +49,7 @@ fn judge(job: Option<&Job>, texts: &[&str]) -> Verdict {
         path: "job.out",
         stream: Stream::Output,
         step: None,
+        task: None,
         scan,
     });
     decide(&RULES, &Facts { job, logs: logs.collect(), logs_complete: true })

@@ -159,6 +159,30 @@ fn options_of_the_submission_lead_to_the_files_that_slurm_made() {
     assert_eq!(logs[0].how, "--output of the submission command");
 }
 
+/// Sites pack old logs; then the name that was asked for is gone.
+#[test]
+fn a_log_that_was_packed_is_found_by_its_old_name() {
+    let files = machine(&["/work/a-5.out.gz", "/work/r-5-0.log", "/work/r-5-1.log.gz"]);
+    let mut record = job("5", Some("sbatch -o a-%j.out -e /work/a-5.err x.sh"));
+    record.steps = vec![step("0", "srun -o r-%j-%t.log ./a.out")];
+    let logs = locate(&record, None, &files, &[]);
+    let paths: Vec<_> =
+        logs.iter().map(|log| (log.path.as_str(), log.task, log.found.is_ok())).collect();
+    assert_eq!(
+        paths,
+        [
+            ("/work/a-5.out.gz", None, true),
+            ("/work/a-5.err", None, false),
+            ("/work/r-5-0.log", Some(0), true),
+            ("/work/r-5-1.log.gz", Some(1), true),
+        ]
+    );
+    let guessed = machine(&["/work/train-6.err.gz"]);
+    let logs = locate(&job("6", None), None, &guessed, &[]);
+    let streams: Vec<_> = logs.iter().map(|log| (log.stream, log.path.as_str())).collect();
+    assert!(streams.contains(&(Stream::Error, "/work/train-6.err.gz")), "{streams:?}");
+}
+
 #[test]
 fn each_miss_has_its_reason() {
     let files = machine(&[]);

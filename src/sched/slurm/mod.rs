@@ -126,9 +126,14 @@ impl<'h> Jobs<'h> {
     pub fn list(&self, filter: &Filter) -> Result<Found<Vec<Job>>, SchedError> {
         let layout = self.fields()?.layout(false);
         let cmd = self.selection(filter, (filter.since, filter.until), &layout).cap(1 << 30);
-        let output = self.query(&cmd)?;
-        let (rows, unreadable) = rows::read(&output.stdout, &layout);
+        let (stdout, refusal) = self.partial(&cmd);
+        let (rows, unreadable) = rows::read(&stdout, &layout);
         let (mut jobs, mut notices) = records::jobs(&rows, self.reading(&rows));
+        match refusal {
+            Some(error) if jobs.is_empty() => return Err(error),
+            Some(error) => notices.push(broke_off(&error, "jobs")),
+            None => {}
+        }
         if unreadable > 0 {
             notices.push(unreadable_rows(unreadable));
         }
@@ -248,9 +253,19 @@ impl<'h> Jobs<'h> {
             .arg(format!("--delimiter={}", rows::DELIMITER))
             .arg(format!("--format={}", layout.format()))
             .arg(format!("--jobs={}", queried(id)));
-        let output = self.query(&on_cluster(cmd, id))?;
-        let (rows, unreadable) = rows::read(&output.stdout, &layout);
+        let cmd = on_cluster(cmd, id);
+        let (stdout, refusal) = self.partial(&cmd);
+        let (rows, unreadable) = rows::read(&stdout, &layout);
         let (mut jobs, found) = records::jobs(&rows, self.reading(&rows));
+        match refusal {
+            Some(error) if jobs.is_empty() => return Err(error),
+            Some(error) => notices.push(broke_off(&error, "steps")),
+            None if jobs.is_empty() && unreadable > 0 => {
+                let message = unreadable_rows(unreadable).text;
+                return Err(SchedError::Failed { command: cmd.to_string(), message });
+            }
+            None => {}
+        }
         notices.extend(found);
         if unreadable > 0 {
             notices.push(unreadable_rows(unreadable));
@@ -466,6 +481,20 @@ impl<'h> Jobs<'h> {
         Ok((format!("the file {shown}{note}"), bytes))
     }
 
+    /// Runs a query of records: what it printed, and what went wrong, perhaps after that.
+    fn partial(&self, cmd: &Cmd) -> (Vec<u8>, Option<SchedError>) {
+        let mut stdout = Vec::new();
+        match self.runner.stream(cmd, &mut |chunk| stdout.extend_from_slice(chunk)) {
+            Ok(finished) => {
+                let output = Output { stdout, finished };
+                let answered = is_answer(&output.finished, output.stdout.is_empty());
+                let refusal = (!answered).then(|| refusal::meaning(cmd, &output));
+                (output.stdout, refusal)
+            }
+            Err(error) => (stdout, Some(error.into())),
+        }
+    }
+
     /// Runs a query; what Slurm refuses becomes the error it means.
     fn query(&self, cmd: &Cmd) -> Result<Output, SchedError> {
         let output = self.runner.run(cmd)?;
@@ -522,6 +551,11 @@ fn names_task(tasks: &str, task: u64) -> bool {
             _ => false,
         }
     })
+}
+
+fn broke_off(error: &SchedError, lacking: &str) -> Notice {
+    let text = format!("{error}; what came before is used, {lacking} may be missing");
+    Notice::warning("broke-off", text)
 }
 
 fn unreadable_rows(count: usize) -> Notice {

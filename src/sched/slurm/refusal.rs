@@ -36,8 +36,9 @@ pub(super) fn meaning(cmd: &Cmd, output: &Output) -> SchedError {
             return SchedError::UnknownJob { id };
         }
     }
-    // `scontrol show partition` complains on standard output.
-    let message = first_line(cmd, &stderr).or_else(|| first_line(cmd, &stdout));
+    // `scontrol show partition` complains on standard output; of others that is the answer.
+    let said = || first_line(cmd, &stdout).filter(|_| cmd.program == "scontrol");
+    let message = first_line(cmd, &stderr).or_else(said);
     let message = message.unwrap_or_else(|| match output.finished.status {
         Some(status) => format!("exit {status} without a message"),
         None => "it was killed".to_owned(),

@@ -1,0 +1,98 @@
+//! JSON that is safe to look at: what could steer a terminal is escaped, not only what must be.
+//!
+//! The value is the same for every parser; only its spelling differs from `serde_json`'s own.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::ser::{Formatter, PrettyFormatter};
+
+use crate::text;
+
+/// Writes a value as one indented document.
+pub(super) fn write(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+    let formatter = Harmless(PrettyFormatter::new());
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut *out, formatter))?;
+    writeln!(out)
+}
+
+/// [`PrettyFormatter`], with one more kind of character escaped.
+struct Harmless(PrettyFormatter<'static>);
+
+impl Formatter for Harmless {
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some((at, c)) = rest.char_indices().find(|(_, c)| text::steers(*c)) {
+            writer.write_all(&rest.as_bytes()[..at])?;
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                write!(writer, "\\u{unit:04x}")?;
+            }
+            rest = &rest[at + c.len_utf8()..];
+        }
+        writer.write_all(rest.as_bytes())
+    }
+
+    fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_array(writer)
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_array(writer)
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        self.0.begin_array_value(writer, first)
+    }
+
+    fn end_array_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_array_value(writer)
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_object(writer)
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_object(writer)
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        self.0.begin_object_key(writer, first)
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_object_value(writer)
+    }
+
+    fn end_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_object_value(writer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steers_is_escaped_and_means_the_same() {
+        let value = vec!["\u{9b}31m\u{202e}a\u{e0041}\u{1b}[m\"\\é\n".to_owned()];
+        let mut out = Vec::new();
+        write(&value, &mut out).expect("written");
+        let json = String::from_utf8(out).expect("text");
+        // RFC 8259, section 7: characters beyond the first plane are two surrogates.
+        assert_eq!(json, "[\n  \"\\u009b31m\\u202ea\\udb40\\udc41\\u001b[m\\\"\\\\é\\n\"\n]\n");
+        assert_eq!(serde_json::from_str::<Vec<String>>(&json).expect("JSON"), value);
+    }
+}

@@ -1,0 +1,157 @@
+//! What is started, and what is written: no more than the few queries that an answer needs.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use jobwise::host::allow;
+
+use crate::run::{FIXTURES, JOBWISE, Test, fixture};
+
+fn calls(test: &Test, args: &[&str]) -> Vec<String> {
+    let log = test.path("calls");
+    let _ = fs::remove_file(&log);
+    test.run(args).ends(0).says("cause ");
+    let calls = fs::read_to_string(&log).unwrap_or_default();
+    calls.lines().map(str::to_owned).collect()
+}
+
+fn counted(name: &str) -> Test {
+    let test = Test::slurm(name);
+    let log = test.path("calls").display().to_string();
+    test.env("CALLS", &log)
+}
+
+/// The record as if the job had ended a minute ago: then most is worth asking.
+fn just_ended(record: &str) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
+    // The job of the recording ended at 1796034873.
+    (1_796_034_860..=1_796_034_880).fold(record.to_owned(), |text, second| {
+        text.replace(
+            &second.to_string(),
+            &(now - 60 - (1_796_034_873 - second.min(1_796_034_873))).to_string(),
+        )
+    })
+}
+
+#[test]
+fn a_cause_costs_at_most_four_processes() {
+    // A key error: its family has no change to propose.
+    let test = counted("budget");
+    for record in
+        [fixture("slurm-22.05/sacct-segv.txt"), just_ended(&fixture("slurm-22.05/sacct-segv.txt"))]
+    {
+        test.answer("41", &record);
+        test.file("work/fail-segv-41_4294967294.out", b"KeyError: 'x'\n");
+        let calls = calls(&test, &["diagnose", "41"]);
+        assert!(calls.len() <= 4, "{calls:#?}");
+    }
+}
+
+#[test]
+fn a_change_costs_at_most_four_more() {
+    let test = counted("budget-patch");
+    for record in
+        [fixture("slurm-22.05/sacct-oom.txt"), just_ended(&fixture("slurm-22.05/sacct-oom.txt"))]
+    {
+        test.answer("67", &record);
+        let calls = calls(&test, &["diagnose", "67"]);
+        assert!(calls.len() <= 8, "{calls:#?}");
+        assert!(
+            calls.iter().any(|call| call.contains("partition")),
+            "limits were asked: {calls:#?}"
+        );
+        // Twice the same question is a question too many.
+        let different: BTreeSet<&String> = calls.iter().collect();
+        assert_eq!(different.len(), calls.len(), "{calls:#?}");
+    }
+}
+
+#[test]
+fn what_is_no_question_of_the_cluster_asks_it_nothing() {
+    let test = counted("budget-none");
+    for args in [
+        &["kb", "list"][..],
+        &["kb", "check"],
+        &["kb", "build"],
+        &["config", "show"],
+        &["--help"],
+        &["diagnose", "--log", "oom-67_4294967294.out"],
+        &["diagnose", "--demo"],
+    ] {
+        test.run(args).ends(0);
+        assert!(!test.path("calls").exists(), "{args:?}");
+    }
+}
+
+/// Under strace: what is opened for writing lies in our own folder, what is started is on the list.
+#[test]
+fn nothing_is_written_elsewhere_and_nothing_else_is_started() {
+    if !Path::new("/usr/bin/strace").exists() {
+        eprintln!("skipped: strace is not installed");
+        return;
+    }
+    let test = Test::slurm("strace");
+    let trace = test.path("trace").display().to_string();
+    let calls = "trace=execve,execveat,open,openat,openat2,creat,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,\
+                 link,linkat,symlink,symlinkat,truncate,rmdir,chmod,fchmodat,mknod,mknodat,connect";
+    let test =
+        test.under(&["/usr/bin/strace", "-f", "-qq", "-s", "4096", "-o", &trace, "-e", calls]);
+    let replay = format!("{FIXTURES}/jobs/rank-files.json");
+    for args in [
+        &["diagnose", "67"][..],
+        &["diagnose", "67", "--json"],
+        &["diagnose", "999"],
+        &["diagnose", "--log", "oom-67_4294967294.out"],
+        &["diagnose", "--demo"],
+        &["--replay", &replay, "diagnose", "619"],
+        &["job", "67"],
+        &["jobs"],
+        &["stats"],
+        &["diagnose", "--text", "CUDA out of memory"],
+        &["kb", "build"],
+        &["kb", "search", "memory"],
+        &["kb", "list"],
+        &["kb", "show", "host_oom"],
+        &["kb", "check"],
+        &["config", "show"],
+    ] {
+        let shown = test.run(args);
+        assert!(matches!(shown.code, 0 | 1), "{}", shown.all());
+        let trace = fs::read_to_string(&trace).expect("a trace");
+        let built = args == ["kb", "build"];
+        assert!(trace.contains("execve(") && trace.contains("O_CREAT") == built, "{args:?}");
+        let own = format!("\"{}/", test.path("home/cache").display());
+        for line in trace.lines() {
+            let Some((call, rest)) = line.split_once('(') else { continue };
+            let call = call.rsplit(' ').next().unwrap_or(call);
+            if rest.contains(" = -1 ") {
+                continue;
+            }
+            match call {
+                "execve" | "execveat" => {
+                    let path = Path::new(rest.split('"').nth(1).expect("a path"));
+                    let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
+                    let ours = path == Path::new(JOBWISE) || allow::programs().contains(&name);
+                    assert!(ours, "{args:?} started {line}");
+                }
+                "open" | "openat" | "openat2" => {
+                    let writes = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"];
+                    // The shell of the fake clients, and the library that starts programs.
+                    let null = rest.contains("\"/dev/null\"");
+                    assert!(
+                        null || rest.contains(&own)
+                            || !writes.iter().any(|flag| rest.contains(flag)),
+                        "{args:?}: {line}"
+                    );
+                }
+                "connect" => assert!(rest.contains("AF_UNIX"), "{args:?} connects: {line}"),
+                _ => {
+                    let folder = own.trim_end_matches('/');
+                    assert!(rest.contains(folder), "{args:?}: {line}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! A scheduler that does not answer as it should.
+
+use crate::run::{Test, fixture};
+
+const NO_SCHEDULER_HINT: &str = "--demo shows a demo cluster; --log FILE needs no scheduler";
+
+/// A healthy cluster, to know that the tests below break something.
+#[test]
+fn a_job_is_diagnosed() {
+    let test = Test::slurm("healthy");
+    test.run(&["diagnose", "67"]).ends(0).says("(host_oom)").says("oom-kill event");
+    test.run(&["jobs", "--since", "2026-11-01"]).ends(0).says("67 oom alice batch OUT_OF_MEMORY");
+    test.run(&["stats", "--since", "2026-11-01"]).ends(0).says("host_oom 1");
+}
+
+#[test]
+fn an_unknown_id_is_a_no() {
+    let test = Test::slurm("unknown");
+    test.run(&["diagnose", "999"]).ends(1).fails_with(
+        "no job 999 is known here, or you may not see it",
+        "jobwise jobs lists yours; an old job may have left the database",
+    );
+    test.run(&["job", "999"]).ends(1);
+    // Beside one that is known, the answer stands.
+    let both = test.run(&["diagnose", "67", "999"]);
+    both.ends(1).says("(host_oom)").says("warning: 999: no job 999 is known here");
+}
+
+#[test]
+fn what_is_no_id_is_told_so() {
+    let test = Test::slurm("no-id");
+    for id in ["abc", "12x", "-5", "1..2", "67; rm -rf /", "\u{1b}[31m"] {
+        let shown = test.run(&["diagnose", id]);
+        shown.ends(64);
+        assert!(!shown.stderr.contains('\u{1b}'), "{}", shown.all());
+    }
+    let shown = test.run(&["diagnose", "abc"]);
+    shown.fails_with("'abc' is not a job id", "an id is 123, 123_4, 123+1 or 123;cluster");
+}
+
+#[test]
+fn a_step_leads_to_its_job() {
+    let test = Test::slurm("step");
+    let shown = test.run(&["diagnose", "67.batch"]);
+    shown.ends(0).says("(host_oom)");
+    shown.says("note: 67.batch is step batch of job 67: the whole job is diagnosed");
+}
+
+#[test]
+fn no_slurm_cannot_be_asked() {
+    let test = Test::new("no-slurm");
+    for args in [&["diagnose", "67"][..], &["job", "67"], &["jobs"]] {
+        test.run(args)
+            .ends(2)
+            .fails_with("no scheduler that jobwise knows is installed here", NO_SCHEDULER_HINT);
+    }
+}
+
+#[test]
+fn a_hanging_sacct_is_ended() {
+    for (name, body) in [
+        ("hang-all", "pause 600"),
+        // One that will not be asked to stop, and one that writes without end and says nothing.
+        ("hang-stubborn", "trap '' TERM; while :; do pause 600; done"),
+        ("hang-query", "case \"$*\" in *--helpformat*) say fields ;; *) pause 600 ;; esac"),
+    ] {
+        let test = Test::slurm(name).env("JOBWISE_SCHEDULER_DEADLINE_SECONDS", "1");
+        test.client("sacct", body);
+        let shown = test.run(&["diagnose", "67"]);
+        shown.ends(3);
+        assert!(shown.stderr.contains("gave no answer within 1 s"), "{}", shown.all());
+        assert!(
+            shown.stderr.ends_with("hint: try again later, or raise scheduler.deadline_seconds\n")
+        );
+        // What the controller knows is still told.
+        test.answer("controller", &fixture("slurm-22.05/scontrol-oom.txt"));
+        test.client("scontrol", "case \"$*\" in *job*67*) say controller ;; esac");
+        let shown = test.run(&["diagnose", "67"]);
+        shown.ends(0).says("(host_oom)").says("this is the controller's record");
+    }
+}
+
+#[test]
+fn rubbish_is_no_answer_and_no_silence() {
+    let test = Test::slurm("rubbish");
+    test.client("sacct", "printf 'Segmentation\\377 \\033[31mfault\\000\\n\\n|||\\n'");
+    test.run(&["diagnose", "67"]).ends(3).fails_with(
+        "'sacct --helpformat' failed: it printed no list of fields",
+        "-v shows each command",
+    );
+    // The fields are listed, the record is not one.
+    test.client(
+        "sacct",
+        "case \"$*\" in *--helpformat*) say fields ;; *) printf '67@~@half\\377\\n\\033rubbish\\n' ;; esac",
+    );
+    let shown = test.run(&["diagnose", "67"]);
+    shown.ends(3);
+    assert!(shown.stderr.contains("could not be read"), "{}", shown.all());
+    // A good record among rubbish is used, and the rubbish is told.
+    test.client(
+        "sacct",
+        "case \"$*\" in *--helpformat*) say fields ;; *) echo rubbish; say 67; echo 67.0@~@x ;; esac",
+    );
+    let shown = test.run(&["diagnose", "67"]);
+    shown.ends(0).says("(host_oom)").says("warning: 2 records of Slurm could not be read");
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_used_as_far_as_it_goes() {
+    let test = Test::slurm("halfway");
+    let record = fixture("slurm-22.05/sacct-oom.txt");
+    let (job, step) = record.split_once('\n').expect("two rows");
+    test.answer("67", &format!("{job}\n{}", &step[..40]));
+    for end in ["kill -9 $$", "echo 'sacct: error: slurm_persist_conn_recv: lost' >&2; exit 1"] {
+        let body = format!(
+            "case \"$*\" in *--helpformat*) say fields ;; *--jobs=*) say 67; {end} ;; *) say_cells \"${{*##*--format=}}\"; {end} ;; esac"
+        );
+        test.client("sacct", &body);
+        let shown = test.run(&["diagnose", "67"]);
+        shown.ends(0).says("(host_oom)").says("what came before is used, steps may be missing");
+        let listed = test.run(&["jobs", "--since", "2026-11-01"]);
+        listed.ends(0).says("OUT_OF_MEMORY").says("jobs may be missing");
+    }
+    // Before anything came, there is nothing to use.
+    test.client("sacct", "case \"$*\" in *--helpformat*) say fields ;; *) kill -9 $$ ;; esac");
+    let shown = test.run(&["diagnose", "67"]);
+    shown.ends(3);
+    assert!(shown.stderr.contains("failed: it was killed\nhint: "), "{}", shown.all());
+}
+
+#[test]
+fn accounting_that_is_off_or_closed_cannot_be_asked() {
+    let test = Test::slurm("off");
+    for (complaint, message) in [
+        // Both as Slurm prints them.
+        (
+            "Slurm accounting storage is disabled",
+            "the accounting database cannot be asked: Slurm accounting storage is disabled",
+        ),
+        (
+            "sacct: error: slurmdbd: Operation not permitted",
+            "the accounting database cannot be asked: slurmdbd: Operation not permitted",
+        ),
+    ] {
+        test.client("sacct", &format!("echo '{complaint}' >&2; exit 1"));
+        let hint = "--log FILE diagnoses a log without the record";
+        test.run(&["diagnose", "67"]).ends(2).fails_with(message, hint);
+        test.run(&["jobs"]).ends(2);
+    }
+    let refused = "case \"$*\" in *--helpformat*) say fields ;; *) echo 'sacct: error: \
+                   Access/permission denied' >&2; exit 1 ;; esac";
+    test.client("sacct", refused);
+    let shown = test.run(&["diagnose", "67"]);
+    shown.ends(2);
+    assert!(shown.stderr.contains("was refused: Access/permission denied"), "{}", shown.all());
+    // The controller's record is an answer.
+    test.answer("controller", &fixture("slurm-22.05/scontrol-oom.txt"));
+    test.client("scontrol", "case \"$*\" in *job*67*) say controller ;; esac");
+    let shown = test.run(&["diagnose", "67"]);
+    shown.ends(0).says("(host_oom)").says("the controller knows no steps and forgets a job");
+}
+
+#[test]
+fn fields_that_a_release_lacks_cost_no_answer() {
+    let test = Test::slurm("fields");
+    test.answer("fields", &fixture("slurm-20.11/sacct-helpformat.txt"));
+    test.answer("67", &fixture("slurm-20.11/sacct-oom.txt"));
+    let record = fixture("slurm-20.11/sacct-oom.txt");
+    let id = record.split("@~@").next().expect("an id").to_owned();
+    test.answer(&id, &record);
+    test.run(&["diagnose", &id]).ends(0).says("(host_oom)");
+    // Hardly more than what every release has.
+    test.answer("fields", "JobID JobName State ExitCode Start End Elapsed");
+    test.answer("67", "67@~@OUT_OF_MEMORY@~@0:125@~@1796034871@~@1796034873@~@00:00:02@~@oom\n");
+    let shown = test.run(&["diagnose", "67"]);
+    shown.ends(0).says("(host_oom)");
+    test.run(&["job", "67"]).ends(0).says("n/a");
+}
