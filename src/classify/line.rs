@@ -199,7 +199,8 @@ mod tests {
     #[test]
     fn nccl_says_its_errors_as_warnings() {
         // `NCCL_DEBUG=WARN` "prints an explicit error message whenever any NCCL call errors out".
-        let text = "c01:984:1003 [0] bootstrap.cc:110 NCCL WARN Bootstrap : no socket interface found";
+        let text =
+            "c01:984:1003 [0] bootstrap.cc:110 NCCL WARN Bootstrap : no socket interface found";
         assert_eq!(of(text, "no socket"), Manner::Statement);
     }
 
