@@ -92,6 +92,10 @@ fn is_advice(text: &str, at: usize) -> bool {
 
 /// Whether the words before the message mark a level below error, as loggers and glog do.
 fn is_low_level(before: &str) -> bool {
+    // NCCL knows no level above WARN: there it says why a call failed.
+    if before.contains(" NCCL WARN ") {
+        return false;
+    }
     let words = before.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let mut first = true;
     for word in words.take(16) {
@@ -190,6 +194,14 @@ mod tests {
         ] {
             assert_eq!(of(text, words), Manner::Harmless, "{text}");
         }
+    }
+
+    #[test]
+    fn nccl_says_its_errors_as_warnings() {
+        // `NCCL_DEBUG=WARN` "prints an explicit error message whenever any NCCL call errors out".
+        let text =
+            "c01:984:1003 [0] bootstrap.cc:110 NCCL WARN Bootstrap : no socket interface found";
+        assert_eq!(of(text, "no socket"), Manner::Statement);
     }
 
     #[test]
