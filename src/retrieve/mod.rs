@@ -14,6 +14,7 @@ mod index;
 mod steps;
 mod words;
 
+use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::knowledge::{Family, SignalSource};
@@ -179,8 +180,9 @@ impl Library {
         embedder: Box<dyn Embedder + Send + Sync>,
     ) -> Result<Self, RetrieveError> {
         let chunks = chunks(families);
-        let embedded = chunks.iter().map(|chunk| embedder.embed(&chunk.text));
-        let vectors = Vectors::build(embedder.dimensions(), embedded)?;
+        let embedded: Vec<Vec<f32>> =
+            chunks.par_iter().map(|chunk| embedder.embed(&chunk.text)).collect();
+        let vectors = Vectors::build(embedder.dimensions(), embedded.into_iter())?;
         Ok(Self::assemble(chunks, vectors, embedder))
     }
 

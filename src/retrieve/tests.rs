@@ -193,9 +193,9 @@ fn what_does_not_fit_is_refused_by_its_own_name() {
     assert_eq!(changed, [format!("segfault/{name}"), "segfault/Verify".to_owned()]);
 
     let text = String::from_utf8(meta.clone()).expect("JSON");
-    let newer = text.replacen("\"format\": 1", "\"format\": 2", 1);
+    let newer = text.replacen("\"format\":2", "\"format\":3", 1);
     let format = open(&families, &index, newer.as_bytes());
-    assert_eq!(format, Err(RetrieveError::Format { found: 2, expected: 1 }));
+    assert_eq!(format, Err(RetrieveError::Format { found: 3, expected: 2 }));
     let half = open(&families, &index, &meta[..meta.len() / 2]);
     assert!(matches!(half, Err(RetrieveError::Unreadable(_))));
 }
