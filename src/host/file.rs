@@ -24,7 +24,8 @@ pub trait Content: Send + Sync {
     }
 
     /// Where the gap ends that `offset` lies in; `None` where the byte can be had. What the file
-    /// holds in a gap is not known, so nothing can be counted across it; it reads as zeros.
+    /// holds in a gap is not known, so nothing can be counted across it; it reads as zeros, and a
+    /// read that begins before it ends there.
     fn gap(&self, _offset: u64) -> Option<u64> {
         None
     }

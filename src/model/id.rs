@@ -56,8 +56,10 @@ impl JobId {
             Some(_) => return Err(error()),
             None => (text.trim(), None),
         };
-        let (id, step) = match id.split_once('.') {
-            Some((id, step)) if word(step) => (id, Some(StepId(step.to_owned()))),
+        // A list of tasks may have dots of its own.
+        let whole = id.rfind(']').unwrap_or(0);
+        let (id, step) = match id[whole..].find('.').map(|dot| id.split_at(whole + dot)) {
+            Some((id, step)) if word(&step[1..]) => (id, Some(StepId(step[1..].to_owned()))),
             Some(_) => return Err(error()),
             None => (id, None),
         };

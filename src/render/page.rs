@@ -75,6 +75,9 @@ pub(super) struct Column {
     pub(super) least: usize,
 }
 
+/// [`Column::least`] of a column that is never cut: half a number is another number.
+pub(super) const WHOLE: usize = usize::MAX;
+
 /// A cell.
 pub(super) type Cell = (Label, String);
 
