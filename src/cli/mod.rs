@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{ColorChoice, CommandFactory, FromArgMatches};
 use jiff::Timestamp;
+use serde::Serialize;
 
 use crate::answer::diagnose::{Given, Hints};
 use crate::answer::evaluate::Wanted;
@@ -79,11 +80,18 @@ pub fn main() -> ExitCode {
     exit.into()
 }
 
+/// Why there is no answer.
+#[derive(Serialize)]
+struct Refusal<'a> {
+    schema: &'static str,
+    error: &'a str,
+    hint: Option<&'a str>,
+    exit: u8,
+}
+
 /// Writes what went wrong as the one document that somebody who asked for JSON waits for.
 fn refuse(error: &str, hint: Option<&str>, exit: Exit) {
-    let document = serde_json::json!({
-        "schema": "jobwise/error/1", "error": error, "hint": hint, "exit": exit as u8,
-    });
+    let document = Refusal { schema: "jobwise/error/1", error, hint, exit: exit as u8 };
     // Standard error has it too.
     let _ = render::write_json(&document, &mut io::stdout().lock());
 }
