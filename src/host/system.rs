@@ -297,10 +297,11 @@ fn follow(
                 }
             }
             Ok(Err(error)) => return Err(io_error(&error)),
-            Err(RecvTimeoutError::Timeout) => match ended {
-                Some(status) => return Ok(status),
-                None => {}
-            },
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some(status) = ended {
+                    return Ok(status);
+                }
+            }
             Err(RecvTimeoutError::Disconnected) => {
                 let status = match ended {
                     Some(status) => Ok(Some(status)),

@@ -53,7 +53,9 @@ pub(super) fn has_exit_code(rows: &[Row<'_>]) -> bool {
 /// One job per id, in the order of the records, with steps and earlier runs.
 pub(super) fn jobs(rows: &[Row<'_>], reading: Reading) -> (Vec<Job>, Vec<Notice>) {
     let mut records = Records::new(reading);
-    rows.iter().for_each(|row| records.add(row));
+    for row in rows {
+        records.add(row);
+    }
     records.finish()
 }
 

@@ -266,6 +266,20 @@ fn the_last_time_there_is_is_a_time() {
 }
 
 #[test]
+fn memory_before_the_first_sample_is_not_zero() {
+    let text = String::from_utf8(fixture("22.05", "sacct-oom")).expect("text");
+    let peak = find(&Fake::slurm("22.05").says("--jobs=", text.as_bytes()), "67");
+    let sampled = peak.value[0].steps[0].max_rss.get().expect("sampled");
+    // As sacct of 22.05 prints it, in units of 1024.
+    let printed = format!("@~@{}K@~@", sampled.0 / 1024);
+    let zero = text.replace(&printed, "@~@0@~@");
+    assert_ne!(zero, text, "{printed}");
+    let found = find(&Fake::slurm("22.05").says("--jobs=", zero.as_bytes()), "67");
+    assert_eq!(found.value[0].steps[0].max_rss, Known::NotGathered);
+    assert_eq!(found.value[0].peak_memory(), None);
+}
+
+#[test]
 fn a_list_keeps_what_was_asked_for_of_what_is_printed() {
     let rows = String::from_utf8(fixture("22.05", "sacct-oom")).expect("text");
     let row = rows.lines().next().expect("a row");
