@@ -120,8 +120,12 @@ fn run(mut cli: Cli) -> Result<Exit, Failure> {
         Ok::<_, Failure>(config)
     };
     if let Some(path) = &global.record {
-        let recording = Recording::start(&system, path, settings()?.kept())?;
+        let current = settings()?;
+        let recording = Recording::start(&system, path, current.kept())?;
         let config = Config::recorded(recording.settings().as_ref())?;
+        if config.settings != current.settings {
+            note("the recording is continued with the settings that it was begun with");
+        }
         let ask = || ask(&cli, &system, &recording, &config);
         let outcome = panic::catch_unwind(AssertUnwindSafe(ask));
         // Whatever came of it: a failure is what most needs to be reported.
