@@ -37,6 +37,9 @@ pub struct World<'w> {
     pub config: &'w Config,
     /// Our own folder, where there is one.
     pub store: Option<&'w Store>,
+    /// Whether the index in it may be used: an answer that is recorded or replayed must not depend
+    /// on what was built on this machine.
+    pub stored_index: bool,
 }
 
 impl<'w> World<'w> {
