@@ -14,6 +14,9 @@ const STOP: &[&str] = &[
     "which", "while", "who", "why", "will", "with", "would", "you", "your",
 ];
 
+/// The length of the longest of them.
+const LONGEST_STOP: usize = 6;
+
 /// The terms of a text, in order, repeated as they occur.
 pub(super) fn terms(text: &str) -> Vec<String> {
     let mut terms = Vec::new();
@@ -36,7 +39,8 @@ pub(super) fn terms(text: &str) -> Vec<String> {
 
 fn push(terms: &mut Vec<String>, word: &str) {
     let number = word.bytes().all(|byte| byte.is_ascii_digit());
-    if word.is_empty() || STOP.binary_search(&word).is_ok() || (number && word.len() > 3) {
+    let stopped = word.len() <= LONGEST_STOP && STOP.binary_search(&word).is_ok();
+    if word.is_empty() || stopped || (number && word.len() > 3) {
         return;
     }
     terms.push(stem(word));
@@ -97,6 +101,7 @@ mod tests {
     #[test]
     fn filling_words_are_sorted_as_they_are_searched() {
         assert!(STOP.is_sorted());
+        assert_eq!(STOP.iter().map(|word| word.len()).max(), Some(LONGEST_STOP));
         assert_eq!(terms("the job was killed"), ["job", "kill"]);
     }
 
