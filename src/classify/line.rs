@@ -89,9 +89,7 @@ fn behind_time(text: &str) -> &str {
     let mut rest = text;
     for _ in 0..3 {
         let tagged = rest.strip_prefix('[').and_then(|inner| inner.split_once(']'));
-        let (word, behind) = tagged
-            .or_else(|| rest.split_once(' '))
-            .unwrap_or((rest, ""));
+        let (word, behind) = tagged.or_else(|| rest.split_once(' ')).unwrap_or((rest, ""));
         if !is_time(word.trim()) {
             break;
         }
@@ -104,9 +102,9 @@ fn behind_time(text: &str) -> &str {
 fn is_syslog(text: &str) -> bool {
     let Some((before, _)) = text.split_once(" kernel: ") else { return false };
     let words: Vec<&str> = before.split_ascii_whitespace().collect();
-    let time = words.get(words.len().saturating_sub(2)).is_some_and(|word| {
-        word.contains(':') && word.starts_with(|c: char| c.is_ascii_digit())
-    });
+    let time = words
+        .get(words.len().saturating_sub(2))
+        .is_some_and(|word| word.contains(':') && word.starts_with(|c: char| c.is_ascii_digit()));
     time && words.len() <= 4
 }
 

@@ -2,8 +2,9 @@
 //!
 //! Masking keeps every length, so that offsets into a log stay true. The formats are those their
 //! issuers publish (AWS, GitHub, `GitLab`, Hugging Face, `OpenAI`, Anthropic, Slack, Google, npm,
-//! `PyPI`, RFC 7519, RFC 6750, RFC 7468) and the usual ways to write a password down. It refuses to guess:
-//! a random-looking word without a published prefix or a telling name before it stays.
+//! `PyPI`, RFC 7519, RFC 6750, RFC 7468), the usual ways to write a password down, and the options by
+//! which curl, mysql and sshpass take theirs (their manuals). It refuses to guess: a random-looking
+//! word without a published prefix or a telling name before it stays.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -31,6 +32,9 @@ enum Rule {
     HexKey,
     /// The body of a private key.
     Pem,
+    /// A program that takes a password by these options, and whether a user name and a colon stand
+    /// before it.
+    Program(&'static [&'static str], bool),
 }
 
 fn alphanumeric(byte: u8) -> bool {
@@ -78,6 +82,8 @@ const TRIGGERS: &[(&str, Rule)] = &[
     ("eyJ", Rule::WebToken),
     ("password", Rule::Assignment),
     ("passwd", Rule::Assignment),
+    ("passphrase", Rule::Assignment),
+    ("pass", Rule::Assignment),
     ("token", Rule::Assignment),
     ("secret", Rule::Assignment),
     ("api_key", Rule::Assignment),
@@ -89,6 +95,12 @@ const TRIGGERS: &[(&str, Rule)] = &[
     ("://", Rule::Url),
     ("wandb", Rule::HexKey),
     ("private key-----", Rule::Pem),
+    ("curl ", Rule::Program(&["-u", "-U", "--user", "--proxy-user"], true)),
+    ("mysql ", Rule::Program(&["-p"], false)),
+    ("mysqldump ", Rule::Program(&["-p"], false)),
+    ("mysqladmin ", Rule::Program(&["-p"], false)),
+    ("mariadb ", Rule::Program(&["-p"], false)),
+    ("sshpass ", Rule::Program(&["-p"], false)),
 ];
 
 #[expect(clippy::expect_used, reason = "a constant list of short literals always compiles")]
@@ -210,6 +222,100 @@ fn secret(bytes: &[u8], at: Range<usize>, trigger: &str, rule: Rule) -> Option<R
             let end = at.end + body.count();
             (end > at.end).then_some(at.end..end)
         }
+        Rule::Program(options, behind_colon) if fresh => {
+            given(bytes, at.end, options, behind_colon, trigger == "sshpass ")
+        }
+        Rule::Program(..) => None,
+    }
+}
+
+/// The password that a command is given by one of its options, up to the end of the command.
+fn given(
+    bytes: &[u8],
+    from: usize,
+    options: &[&str],
+    behind_colon: bool,
+    apart: bool,
+) -> Option<Range<usize>> {
+    let end = run(bytes, from, |b| !b"\n;|".contains(&b)).end;
+    let mut at = from;
+    while at < end {
+        at = skip(bytes, at, b" \t");
+        let word = run(bytes, at, |b| b > b' ');
+        let text = &bytes[word.clone()];
+        let option = options.iter().find(|option| match option.strip_prefix("--") {
+            Some(_) => {
+                text.strip_prefix(option.as_bytes()).is_some_and(|r| matches!(r, [] | [b'=', ..]))
+            }
+            // Other letters may stand before the last one: -su.
+            None => text.starts_with(option.as_bytes()) || behind_colon && clustered(text, option),
+        });
+        at = word.end.max(at + 1);
+        let Some(option) = option else { continue };
+        let long = option.starts_with("--");
+        let attached =
+            if clustered(text, option) && !long { &[][..] } else { &text[option.len()..] };
+        let mut value = match attached {
+            [] if behind_colon || apart => skip(bytes, word.end, b" \t"),
+            [] => continue,
+            rest => word.end - rest.len() + usize::from(long),
+        };
+        let quote = bytes.get(value).copied().filter(|b| matches!(b, b'"' | b'\''));
+        value += usize::from(quote.is_some());
+        let mut secret = match quote {
+            Some(quote) => run(bytes, value, |b| b != quote && b != b'\n'),
+            None => run(bytes, value, |b| b > b' ' && !b"\"',;&)}]|".contains(&b)),
+        };
+        if behind_colon {
+            let Some(colon) = bytes[secret.clone()].iter().position(|&b| b == b':') else {
+                continue;
+            };
+            secret.start += colon + 1;
+        }
+        if !is_reference(&bytes[secret.clone()]) {
+            return Some(secret);
+        }
+    }
+    None
+}
+
+/// Whether a word is a row of short options that ends with this one: `-sSu` for `-u`.
+fn clustered(word: &[u8], option: &str) -> bool {
+    word.len() > 2
+        && word[0] == b'-'
+        && word.ends_with(&option.as_bytes()[1..])
+        && word[1..].iter().all(u8::is_ascii_alphabetic)
+}
+
+/// Words before `pass` that speak of a round of work.
+const ROUNDS: [&[u8]; 14] = [
+    b"forward",
+    b"backward",
+    b"fwd",
+    b"bwd",
+    b"first",
+    b"second",
+    b"third",
+    b"last",
+    b"next",
+    b"one",
+    b"two",
+    b"single",
+    b"multi",
+    b"per",
+];
+
+/// Whether a name that ends with `pass` speaks of a password: `db_pass`, `PASS`, `--pass`.
+fn is_password(name: &[u8]) -> bool {
+    let name = name.strip_prefix(b"--").unwrap_or(name);
+    let Some(before) = name.strip_suffix(b"pass") else { return true };
+    match before {
+        [] => true,
+        [words @ .., b'_' | b'-'] => {
+            let word = words.rsplit(|b| matches!(b, b'_' | b'-')).next().unwrap_or_default();
+            !ROUNDS.contains(&word)
+        }
+        _ => matches!(before, b"db" | b"pg" | b"ssh" | b"user"),
     }
 }
 
@@ -228,12 +334,20 @@ fn assigned(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
         return None;
     }
     let token = whole.ends_with(b"token");
-    if whole.ends_with(b"s")
+    if whole.ends_with(b"s") && !whole.ends_with(b"pass")
         || token && PLAIN_TOKENS.iter().any(|kind| whole.strip_suffix(b"_token") == Some(kind))
     {
         return None;
     }
     let option = whole.starts_with(b"--");
+    let password = [&b"password"[..], b"passwd", b"passphrase", b"pass"]
+        .iter()
+        .any(|kind| whole.ends_with(kind));
+    if !is_password(&whole) {
+        return None;
+    }
+    // A name in two parts is that of a setting: db_pass, not prose.
+    let is_setting = password && whole.iter().any(|b| matches!(b, b'_' | b'-')) && !option;
     let mut at = end;
     if matches!(bytes.get(at), Some(b'"' | b'\'')) {
         at += 1;
@@ -258,11 +372,21 @@ fn assigned(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
     if text.is_empty() || is_reference(text) {
         return None;
     }
+    // "pass=3 fail=0", "pass=12.5s"
+    let count = |b: &u8| b.is_ascii_digit() || b"./,".contains(b);
+    let unit = text.iter().skip_while(|b| count(b)).count();
+    if whole.ends_with(b"pass")
+        && (text[0].is_ascii_digit() && unit <= 3 || sign == b':' && !is_setting)
+    {
+        return None;
+    }
     let digits = text.iter().filter(|byte| byte.is_ascii_digit()).count();
     let letters = text.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
     let secret = match sign {
         // "invalid token: unexpected end" is prose.
-        b':' if quoted.is_none() => text.len() >= 8 && digits > 0 && letters > 0,
+        b':' if quoted.is_none() && !is_setting => {
+            text.len() >= if password { 6 } else { 8 } && digits > 0 && letters > 0
+        }
         _ => !token || text.len() >= 8 && letters > 0,
     };
     secret.then_some(value)
@@ -337,6 +461,24 @@ mod tests {
             ("password=hunter2 next", "hunter2"),
             ("PGPASSWORD=hunter2", "hunter2"),
             ("--password hunter2", "hunter2"),
+            ("login --password zq", "zq"),
+            ("login --http-password=zq", "zq"),
+            ("db_pass: zq", "zq"),
+            ("  smtp-password: zq", "zq"),
+            ("DB_PASS=hunter2", "hunter2"),
+            ("PASS=hunter", "hunter"),
+            ("password: hunter2", "hunter2"),
+            ("export GPG_PASSPHRASE=zq", "zq"),
+            ("PASSPHRASE=zq", "zq"),
+            ("passphrase = \"zq zx\"", "zq zx"),
+            ("curl -u user:zqpw https://host", "zqpw"),
+            ("+ curl -sS -u 'user:zq pw' https://host", "zq pw"),
+            ("curl -fsSu user:zqpw https://host", "zqpw"),
+            ("curl --user=user:zqpw https://host", "zqpw"),
+            ("curl https://host --user user:zqpw", "zqpw"),
+            ("mysql -h db -u me -phunter2 data", "hunter2"),
+            ("mysqldump -p'hunter 2' data", "hunter 2"),
+            ("sshpass -p hunter2 ssh host", "hunter2"),
             (r#"{"password": "hunter two"}"#, "hunter two"),
             ("export HF_TOKEN='abcdefghijkl'", "abcdefghijkl"),
             ("api_key = s3cretvalue", "s3cretvalue"),
@@ -410,6 +552,13 @@ mod tests {
             "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
             "hf_hub_download(repo_id='bert') sk-learn-compatible-estimators-only",
             "Permission denied (publickey,password).",
+            "forward_pass: 12ms backward_pass=0.5s first_pass: done per_pass=x",
+            "PASS: test_io_123 pass=12 fail=0 passed: 4 bypass: on compass=north",
+            "PASS: test_forward (0.1s) pass: all44444 good",
+            "curl -x proxy:3128 https://host:8080/x -o a:b",
+            "docker run -u 1000:1000 image; mysql -p -h db; mysql -u me",
+            "curl: (6) Could not resolve host: x",
+            "Wrong password: access denied for user",
             "Enter password: ",
             "slurmstepd: error: Detected 1 oom_kill event in StepId=68.0.",
             "-----BEGIN CERTIFICATE-----",
