@@ -110,7 +110,7 @@ fn an_answer_that_breaks_off_is_used_as_far_as_it_goes() {
     let test = Test::slurm("halfway");
     let record = fixture("slurm-22.05/sacct-oom.txt");
     let (job, step) = record.split_once('\n').expect("two rows");
-    test.answer("67", &format!("{job}\n{}", &step[..40]));
+    test.record("67", &format!("{job}\n{}", &step[..40]));
     for end in ["kill -9 $$", "echo 'sacct: error: slurm_persist_conn_recv: lost' >&2; exit 1"] {
         let body = format!(
             "case \"$*\" in *--helpformat*) say fields ;; *--jobs=*) say 67; {end} ;; *) say_cells \"${{*##*--format=}}\"; {end} ;; esac"
@@ -164,14 +164,14 @@ fn accounting_that_is_off_or_closed_cannot_be_asked() {
 fn fields_that_a_release_lacks_cost_no_answer() {
     let test = Test::slurm("fields");
     test.answer("fields", &fixture("slurm-20.11/sacct-helpformat.txt"));
-    test.answer("67", &fixture("slurm-20.11/sacct-oom.txt"));
+    test.record("67", &fixture("slurm-20.11/sacct-oom.txt"));
     let record = fixture("slurm-20.11/sacct-oom.txt");
     let id = record.split("@~@").next().expect("an id").to_owned();
     test.answer(&id, &record);
     test.run(&["diagnose", &id]).ends(0).says("(host_oom)");
     // Hardly more than what every release has.
     test.answer("fields", "JobID JobName State ExitCode Start End Elapsed");
-    test.answer("67", "67@~@OUT_OF_MEMORY@~@0:125@~@1796034871@~@1796034873@~@00:00:02@~@oom\n");
+    test.record("67", "67@~@OUT_OF_MEMORY@~@0:125@~@1796034871@~@1796034873@~@00:00:02@~@oom\n");
     let shown = test.run(&["diagnose", "67"]);
     shown.ends(0).says("(host_oom)");
     test.run(&["job", "67"]).ends(0).says("n/a");

@@ -264,7 +264,12 @@ fn only_the_exception_that_ended_the_program_counts() {
     let cause = &verdict.causes[0];
     assert_eq!(cause.captures["exception"], "KeyError");
     assert_eq!(cause.evidence[0].text, "KeyError: 'DATA_ROOT'");
-    assert_eq!(cause.evidence[1].text, "File \"/home/u/a.py\", line 4, in main");
+    assert_eq!(cause.evidence[1].text, "  File \"/home/u/a.py\", line 4, in main");
+    let frame = (&cause.evidence[1].place, plain.find("  File"));
+    let (Place::Log { line: Some(2), offset, length: 38, .. }, Some(at)) = frame else {
+        panic!("{frame:?}")
+    };
+    assert_eq!(usize::try_from(*offset), Ok(at));
     let Place::Log { line, offset, .. } = &cause.evidence[0].place else { panic!("in the log") };
     assert_eq!(*line, Some(4));
     assert_eq!(usize::try_from(*offset).ok(), plain.find("KeyError"));
