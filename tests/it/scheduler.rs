@@ -164,14 +164,14 @@ fn accounting_that_is_off_or_closed_cannot_be_asked() {
 fn fields_that_a_release_lacks_cost_no_answer() {
     let test = Test::slurm("fields");
     test.answer("fields", &fixture("slurm-20.11/sacct-helpformat.txt"));
-    test.record("67", &fixture("slurm-20.11/sacct-oom.txt"));
+    test.answer("67", &fixture("slurm-20.11/sacct-oom.txt"));
     let record = fixture("slurm-20.11/sacct-oom.txt");
     let id = record.split("@~@").next().expect("an id").to_owned();
     test.answer(&id, &record);
     test.run(&["diagnose", &id]).ends(0).says("(host_oom)");
     // Hardly more than what every release has.
     test.answer("fields", "JobID JobName State ExitCode Start End Elapsed");
-    test.record("67", "67@~@OUT_OF_MEMORY@~@0:125@~@1796034871@~@1796034873@~@00:00:02@~@oom\n");
+    test.answer("67", "67@~@OUT_OF_MEMORY@~@0:125@~@1796034871@~@1796034873@~@00:00:02@~@oom\n");
     let shown = test.run(&["diagnose", "67"]);
     shown.ends(0).says("(host_oom)");
     test.run(&["job", "67"]).ends(0).says("n/a");
