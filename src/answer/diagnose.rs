@@ -220,7 +220,7 @@ pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagn
         match asked(&engine, world, &backend, text, hints) {
             Err(error) => answer.failures.push(Failure { id: text.clone(), error }),
             Ok((diagnoses, notices)) => {
-                answer.add_notices(notices);
+                answer.add_notices(mask::notices(notices));
                 answer.diagnoses.extend(diagnoses);
             }
         }

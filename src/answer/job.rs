@@ -25,7 +25,7 @@ pub fn job(world: World<'_>, ids: &[JobId]) -> Result<Records, AnswerError> {
     for id in ids {
         let found = source.job(id)?;
         records.jobs.extend(found.value.into_iter().map(mask::job));
-        records.notices.extend(found.notices);
+        records.notices.extend(mask::notices(found.notices));
     }
     Ok(records)
 }

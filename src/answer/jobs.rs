@@ -42,6 +42,6 @@ pub fn jobs(world: World<'_>, filter: &Filter, limit: Option<usize>) -> Result<J
         until: filter.until,
         total,
         jobs: jobs.into_iter().map(mask::job).collect(),
-        notices: found.notices,
+        notices: mask::notices(found.notices),
     })
 }

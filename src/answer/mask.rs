@@ -29,8 +29,12 @@ pub(super) fn diagnosis(mut told: Diagnosis) -> Diagnosis {
     told.verdict.consequences.iter_mut().for_each(evidence);
     for log in &mut told.logs {
         mask(&mut log.path);
+        mask(&mut log.how);
         log.trouble.iter_mut().for_each(mask);
         log.tail.iter_mut().for_each(|quoted| mask(&mut quoted.text));
+    }
+    if let Some(waiting) = &mut told.waiting {
+        mask(&mut waiting.reason);
     }
     told.patch.iter_mut().for_each(patch);
     told.notices.iter_mut().for_each(notice);
@@ -52,6 +56,12 @@ fn patch(patch: &mut Patch) {
     }
     patch.refused.iter_mut().for_each(|refused| mask(&mut refused.why));
     patch.command_line.iter_mut().for_each(mask);
+}
+
+/// What an answer lacks.
+pub(super) fn notices(mut notices: Vec<Notice>) -> Vec<Notice> {
+    notices.iter_mut().for_each(notice);
+    notices
 }
 
 fn notice(notice: &mut Notice) {

@@ -32,10 +32,24 @@ enum Rule {
     HexKey,
     /// The body of a private key.
     Pem,
-    /// A program that takes a password by these options, and whether a user name and a colon stand
-    /// before it.
-    Program(&'static [&'static str], bool),
+    /// A program that takes a password by an option.
+    Program(Program),
 }
+
+/// How a program takes a password.
+#[derive(Debug, Clone, Copy)]
+struct Program {
+    options: &'static [&'static str],
+    /// Whether the value may be a word of its own.
+    alone: bool,
+    /// Whether the name of a user and a colon stand before it.
+    behind_user: bool,
+}
+
+const CURL: Program =
+    Program { options: &["-u", "-U", "--user", "--proxy-user"], alone: true, behind_user: true };
+const MYSQL: Program = Program { options: &["-p"], alone: false, behind_user: false };
+const SSHPASS: Program = Program { options: &["-p"], alone: true, behind_user: false };
 
 fn alphanumeric(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
@@ -95,12 +109,12 @@ const TRIGGERS: &[(&str, Rule)] = &[
     ("://", Rule::Url),
     ("wandb", Rule::HexKey),
     ("private key-----", Rule::Pem),
-    ("curl ", Rule::Program(&["-u", "-U", "--user", "--proxy-user"], true)),
-    ("mysql ", Rule::Program(&["-p"], false)),
-    ("mysqldump ", Rule::Program(&["-p"], false)),
-    ("mysqladmin ", Rule::Program(&["-p"], false)),
-    ("mariadb ", Rule::Program(&["-p"], false)),
-    ("sshpass ", Rule::Program(&["-p"], false)),
+    ("curl ", Rule::Program(CURL)),
+    ("mysql ", Rule::Program(MYSQL)),
+    ("mysqldump ", Rule::Program(MYSQL)),
+    ("mysqladmin ", Rule::Program(MYSQL)),
+    ("mariadb ", Rule::Program(MYSQL)),
+    ("sshpass ", Rule::Program(SSHPASS)),
 ];
 
 #[expect(clippy::expect_used, reason = "a constant list of short literals always compiles")]
@@ -115,6 +129,8 @@ static AUTOMATON: LazyLock<AhoCorasick> = LazyLock::new(|| {
 /// Masks every secret with asterisks, each byte by one, and says how many there were.
 pub fn mask_secrets(bytes: &mut [u8]) -> usize {
     let mut found: Vec<Range<usize>> = Vec::new();
+    // How far the commands of each program were searched: none is searched twice.
+    let mut searched = [0; TRIGGERS.len()];
     for hit in AUTOMATON.find_overlapping_iter(&*bytes) {
         let (text, rule) = TRIGGERS[hit.pattern().as_usize()];
         // A name in a secret goes with it.
@@ -122,7 +138,20 @@ pub fn mask_secrets(bytes: &mut [u8]) -> usize {
         if matches!(rule, Rule::Assignment) && found.last().is_some_and(inside) {
             continue;
         }
-        found.extend(secret(bytes, hit.range(), text, rule));
+        let Rule::Program(program) = rule else {
+            found.extend(secret(bytes, hit.range(), text, rule));
+            continue;
+        };
+        let reached = &mut searched[hit.pattern().as_usize()];
+        if hit.start() < *reached || bytes[..hit.start()].last().is_some_and(|&byte| word(byte)) {
+            continue;
+        }
+        *reached = hit.end();
+        while let Some(secret) = given(bytes, *reached, program) {
+            *reached = secret.end;
+            found.push(secret);
+        }
+        *reached = command(bytes, *reached);
     }
     let mut count = 0;
     for range in found {
@@ -236,61 +265,59 @@ fn secret(bytes: &[u8], at: Range<usize>, trigger: &str, rule: Rule) -> Option<R
             let end = at.end + body.count();
             (end > at.end).then_some(at.end..end)
         }
-        Rule::Program(options, behind_colon) if fresh => {
-            given(bytes, at.end, options, behind_colon, trigger == "sshpass ")
-        }
-        Rule::Program(..) => None,
+        Rule::Program(program) => given(bytes, at.end, program),
     }
 }
 
-/// The password that a command is given by one of its options, up to the end of the command.
-fn given(
-    bytes: &[u8],
-    from: usize,
-    options: &[&str],
-    behind_colon: bool,
-    apart: bool,
-) -> Option<Range<usize>> {
-    let end = run(bytes, from, |b| !b"\n;|".contains(&b)).end;
-    let mut at = from;
+/// Where the command that goes on here ends.
+fn command(bytes: &[u8], from: usize) -> usize {
+    run(bytes, from, |b| !b"\n;|".contains(&b)).end
+}
+
+/// The password that a command is given by one of the options of its program.
+fn given(bytes: &[u8], from: usize, program: Program) -> Option<Range<usize>> {
+    let end = command(bytes, from);
+    let mut at = skip(bytes, from, b" \t");
     while at < end {
-        at = skip(bytes, at, b" \t");
         let word = run(bytes, at, |b| b > b' ');
-        let text = &bytes[word.clone()];
-        let option = options.iter().find(|option| match option.strip_prefix("--") {
-            Some(_) => {
-                text.strip_prefix(option.as_bytes()).is_some_and(|r| matches!(r, [] | [b'=', ..]))
-            }
-            // Other letters may stand before the last one: -su.
-            None => text.starts_with(option.as_bytes()) || behind_colon && clustered(text, option),
-        });
-        at = word.end.max(at + 1);
-        let Some(option) = option else { continue };
-        let long = option.starts_with("--");
-        let attached =
-            if clustered(text, option) && !long { &[][..] } else { &text[option.len()..] };
-        let mut value = match attached {
-            [] if behind_colon || apart => skip(bytes, word.end, b" \t"),
-            [] => continue,
-            rest => word.end - rest.len() + usize::from(long),
+        at = skip(bytes, word.end, b" \t").max(at + 1);
+        let Some(attached) = program.value_in(&bytes[word.clone()]) else { continue };
+        let from = match attached {
+            0 if program.alone => at,
+            0 => continue,
+            length => word.end - length,
         };
-        let quote = bytes.get(value).copied().filter(|b| matches!(b, b'"' | b'\''));
-        value += usize::from(quote.is_some());
+        let quote = bytes.get(from).filter(|byte| matches!(byte, b'"' | b'\''));
         let mut secret = match quote {
-            Some(quote) => run(bytes, value, |b| b != quote && b != b'\n'),
-            None => run(bytes, value, |b| b > b' ' && !b"\"',;&)}]|".contains(&b)),
+            Some(quote) => run(bytes, from + 1, |b| b != *quote && b != b'\n'),
+            None => unquoted(bytes, from),
         };
-        if behind_colon {
-            let Some(colon) = bytes[secret.clone()].iter().position(|&b| b == b':') else {
-                continue;
-            };
-            secret.start += colon + 1;
+        if program.behind_user {
+            let user = bytes[secret.clone()].iter().position(|&byte| byte == b':');
+            let Some(user) = user else { continue };
+            secret.start += user + 1;
         }
         if !is_reference(&bytes[secret.clone()]) {
             return Some(secret);
         }
     }
     None
+}
+
+impl Program {
+    /// How many bytes of a word are the value of one of the options; `None` if the word is none.
+    fn value_in(self, word: &[u8]) -> Option<usize> {
+        self.options.iter().find_map(|option| {
+            let rest = word.strip_prefix(option.as_bytes());
+            match option.strip_prefix("--") {
+                Some(_) if rest == Some(b"") => Some(0),
+                Some(_) => rest?.strip_prefix(b"=").map(<[u8]>::len),
+                // A row of short options: -sSu for -u.
+                None if self.alone && clustered(word, option) => Some(0),
+                None => rest.map(<[u8]>::len),
+            }
+        })
+    }
 }
 
 /// Whether a word is a row of short options that ends with this one: `-sSu` for `-u`.
@@ -554,6 +581,18 @@ mod tests {
         let clean = masked(&text);
         assert!(serde_json::from_str::<serde_json::Value>(&clean).is_ok(), "{clean}");
         assert!(!clean.contains("MIIB"));
+    }
+
+    #[test]
+    fn each_command_of_a_long_line_is_searched_once() {
+        let line = "curl ".repeat(400_000);
+        assert_eq!(masked(&line), line);
+        let line = format!(
+            "{}-u me:zqpw; curl -u me:zqpx x; curl $(curl -u me:zqpy) -u me:zqpz",
+            "curl ".repeat(900)
+        );
+        let clean = masked(&line);
+        assert!(!clean.contains("zq"), "{}", &clean[4000..]);
     }
 
     #[test]
