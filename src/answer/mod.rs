@@ -38,6 +38,9 @@ pub struct World<'w> {
     pub config: &'w Config,
     /// Our own folder, where there is one.
     pub store: Option<&'w Store>,
+    /// Whether the index in it may be used: an answer that is recorded or replayed must not depend
+    /// on what was built on this machine.
+    pub stored_index: bool,
 }
 
 impl<'w> World<'w> {
@@ -52,8 +55,8 @@ impl<'w> World<'w> {
         let families = knowledge::built_in()?;
         let Some(folder) = self.overlay else { return Ok((families, Vec::new())) };
         let mut files = Vec::new();
-        for name in self.machine.list(folder)?.iter().filter(|name| name.ends_with(".md")) {
-            let path = folder.join(name);
+        let paths = self.machine.list(folder)?.into_iter().map(|name| folder.join(name));
+        for path in paths.filter(|path| path.extension().is_some_and(|end| end == "md")) {
             let content = self.machine.open(&path)?;
             let bytes = content.read_all(NOTE_LIMIT);
             let bytes = bytes.map_err(|error| FileError::from_io(&path, &error))?;

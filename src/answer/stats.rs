@@ -534,6 +534,7 @@ pub(crate) mod tests {
             overlay: None,
             config: &config,
             store: None,
+            stored_index: false,
         };
         stats(world, &question).expect("an answer")
     }

@@ -214,18 +214,28 @@ fn rank(rules: &Rules, job: Option<&Job>, pieces: &[Piece]) -> Vec<Ranked> {
     ranked
 }
 
-/// Puts a family just behind a confusable neighbour that holds as well.
+/// Puts a family just behind a confusable neighbour that holds as well. One of last resort that came
+/// first explains it, but stands behind every name: to yield to it is to be no name at all.
 fn yield_to_neighbours(rules: &Rules, ranked: &mut [Ranked]) {
-    let held: Vec<(String, f64)> = ranked
+    type At = Option<(usize, u64)>;
+    let held: Vec<(String, f64, Option<At>)> = ranked
         .iter()
         .filter(|cause| cause.score >= THRESHOLD)
-        .map(|cause| (cause.cause.family.0.clone(), cause.score))
+        .map(|cause| {
+            (cause.cause.family.0.clone(), cause.score, cause.fallback.then_some(cause.at))
+        })
         .collect();
     for cause in ranked {
         let Some(family) = rules.family(&cause.cause.family) else { continue };
         for neighbour in &family.yields_to {
-            if let Some((_, score)) = held.iter().find(|(id, _)| *id == neighbour.0) {
-                cause.score = cause.score.min(score - 0.01);
+            let Some((_, score, last_resort)) = held.iter().find(|(id, ..)| *id == neighbour.0)
+            else {
+                continue;
+            };
+            match last_resort {
+                None => cause.score = cause.score.min(score - 0.01),
+                Some(at) if *at < cause.at => cause.score = cause.score.min(THRESHOLD - 0.01),
+                Some(_) => {}
             }
         }
     }

@@ -68,7 +68,7 @@ pub(super) fn is_official(text: &str) -> bool {
         rest.and_then(|rest| rest.split_once(": ")).is_some_and(|(host, _)| !host.contains(' '))
     });
     let kernel = || KERNEL.iter().any(|start| line.starts_with(start)) || is_syslog(text);
-    daemon || line.starts_with("srun: error: ") || kernel()
+    daemon || line.starts_with("srun: ") || kernel()
 }
 
 /// Whether the words of a daemon are repeated further on in a line. What a program left of a line
@@ -138,6 +138,10 @@ fn is_advice(text: &str, at: usize) -> bool {
 
 /// Whether the words before the message mark a level below error, as loggers and glog do.
 fn is_low_level(before: &str) -> bool {
+    // NCCL knows no level above WARN: there it says why a call failed.
+    if before.contains(" NCCL WARN ") {
+        return false;
+    }
     let words = before.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let mut first = true;
     for word in words.take(16) {
@@ -158,7 +162,7 @@ fn is_low_level(before: &str) -> bool {
 
 /// Whether the line itself says that the program carries on.
 fn goes_on(text: &str) -> bool {
-    const WORDS: [&str; 10] = [
+    const WORDS: [&str; 9] = [
         "retrying",
         "retry in ",
         "will retry",
@@ -168,10 +172,13 @@ fn goes_on(text: &str) -> bool {
         "skipping",
         "using default",
         "recovered",
-        "attempt ",
     ];
     let lower = text.to_lowercase();
-    WORDS.iter().any(|word| lower.contains(word))
+    // "attempt 2 of 5" goes on, "attempt to write a readonly database" does not.
+    let counted = |(at, word): (usize, &str)| {
+        lower[at + word.len()..].starts_with(|next: char| next.is_ascii_digit() || next == '#')
+    };
+    WORDS.iter().any(|word| lower.contains(word)) || lower.match_indices("attempt ").any(counted)
 }
 
 #[cfg(test)]
@@ -229,9 +236,18 @@ mod tests {
             ("cn387:3409744 [0] NCCL INFO NET/Plugin: libnccl-net.so: No such file", "No such"),
             ("/site-packages/x.py:13: UserWarning: Failed: No such file", "No such"),
             ("CUDA out of memory, retrying with batch 8", "CUDA"),
+            ("CUDA out of memory (attempt 2 of 5)", "CUDA"),
         ] {
             assert_eq!(of(text, words), Manner::Harmless, "{text}");
         }
+    }
+
+    #[test]
+    fn nccl_says_its_errors_as_warnings() {
+        // `NCCL_DEBUG=WARN` "prints an explicit error message whenever any NCCL call errors out".
+        let text =
+            "c01:984:1003 [0] bootstrap.cc:110 NCCL WARN Bootstrap : no socket interface found";
+        assert_eq!(of(text, "no socket"), Manner::Statement);
     }
 
     #[test]
@@ -253,6 +269,8 @@ mod tests {
             assert_eq!(manner(text, 0), Manner::Official, "{text}");
         }
         assert_eq!(manner("Segmentation fault", 0), Manner::Statement);
+        // SQLite's message; the word alone does not mean a repetition.
+        assert_eq!(manner("attempt to write a readonly database", 0), Manner::Statement);
     }
 
     #[test]

@@ -55,7 +55,7 @@ fn matches(when: &RecordPattern, job: &Job) -> Option<Found> {
         let step = own_steps(job).find(|step| step.state.word() == word)?;
         state = &step.state;
         let exit = step.exit.get().filter(|exit| !exit.is_clean());
-        let exit = exit.map(|exit| format!(", {}", exit_text(exit))).unwrap_or_default();
+        let exit = exit.map(|exit| format!(", {}", exit.explained())).unwrap_or_default();
         let (by, captures) = cancelled_by(state, job);
         let text = format!("{}{by}{exit}", state.text);
         note(Found {
@@ -81,7 +81,7 @@ fn matches(when: &RecordPattern, job: &Job) -> Option<Found> {
         if let Some(pattern) = pattern {
             let exit = exit.get()?;
             let folded = exit_matches(pattern, exit)?;
-            note(Found { field, text: exit_text(exit), folded, ..Found::default() });
+            note(Found { field, text: exit.explained(), folded, ..Found::default() });
         }
     }
     if let Some(prefix) = &when.reason {
@@ -154,10 +154,6 @@ fn exit_matches(pattern: &str, exit: Exit) -> Option<bool> {
     exit.codes().into_iter().any(|value| fits(code, value)).then_some(true)
 }
 
-fn exit_text(exit: Exit) -> String {
-    format!("{exit} ({})", exit.in_words())
-}
-
 /// Steps that run the user's work.
 pub(super) fn own_steps(job: &Job) -> impl Iterator<Item = &Step> {
     job.steps.iter().filter(|step| !step.id.is_extern())
@@ -190,13 +186,14 @@ pub(super) fn plain_facts(job: &Job) -> Vec<Evidence> {
         tell("State", None, job.state.text.clone());
     }
     if let Some(exit) = job.exit.get().filter(|exit| !exit.is_clean()) {
-        tell("ExitCode", None, exit_text(exit));
+        tell("ExitCode", None, exit.explained());
     }
     if let Some(exit) = job.derived_exit.get().filter(|exit| !exit.is_clean()) {
-        tell("DerivedExitCode", None, exit_text(exit));
+        tell("DerivedExitCode", None, exit.explained());
     }
     if let Some(step) = own_steps(job).find(|step| !step.id.is_batch() && step.state.is_failure()) {
-        let exit = step.exit.get().map(|exit| format!(", {}", exit_text(exit))).unwrap_or_default();
+        let exit =
+            step.exit.get().map(|exit| format!(", {}", exit.explained())).unwrap_or_default();
         tell("State", Some(step.id.0.clone()), format!("{}{exit}", step.state.text));
     }
     facts

@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::knowledge::Check;
@@ -121,7 +122,7 @@ pub(super) struct Job {
 #[derive(Debug, Args)]
 pub(super) struct Jobs {
     /// Only jobs that ended in these states, such as FAILED,TIMEOUT
-    #[arg(short = 's', long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(short = 's', long, value_name = "LIST", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     pub(super) state: Vec<String>,
 
     /// Only jobs that ended badly
@@ -129,7 +130,7 @@ pub(super) struct Jobs {
     pub(super) failed: bool,
 
     /// Jobs of these users [default: yours]
-    #[arg(short, long, value_name = "LIST", value_delimiter = ',', conflicts_with = "all_users")]
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), conflicts_with = "all_users")]
     pub(super) user: Vec<String>,
 
     /// Jobs of all users
@@ -137,7 +138,7 @@ pub(super) struct Jobs {
     pub(super) all_users: bool,
 
     /// Only these accounts
-    #[arg(short = 'A', long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(short = 'A', long, value_name = "LIST", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     pub(super) account: Vec<String>,
 
     /// Only these partitions
@@ -147,12 +148,13 @@ pub(super) struct Jobs {
         visible_short_alias = 'q',
         visible_alias = "queue",
         value_name = "LIST",
-        value_delimiter = ','
+        value_delimiter = ',',
+        value_parser = NonEmptyStringValueParser::new()
     )]
     pub(super) partition: Vec<String>,
 
-    /// Only jobs of these names
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    /// Only jobs of this name; more names by more of this option, as a name may hold commas
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(super) name: Vec<String>,
 
     /// Begin of the window: 7d, now-2hours, 2026-11-30, 2026-11-30T08:00
@@ -183,7 +185,7 @@ pub(super) struct Jobs {
 #[derive(Debug, Args)]
 pub(super) struct Stats {
     /// Jobs of these users [default: yours]
-    #[arg(short, long, value_name = "LIST", value_delimiter = ',', conflicts_with = "all_users")]
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), conflicts_with = "all_users")]
     pub(super) user: Vec<String>,
 
     /// Jobs of all users, as far as the site shows them
@@ -191,7 +193,7 @@ pub(super) struct Stats {
     pub(super) all_users: bool,
 
     /// Only these accounts
-    #[arg(short = 'A', long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(short = 'A', long, value_name = "LIST", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     pub(super) account: Vec<String>,
 
     /// Only these partitions
@@ -201,7 +203,8 @@ pub(super) struct Stats {
         visible_short_alias = 'q',
         visible_alias = "queue",
         value_name = "LIST",
-        value_delimiter = ','
+        value_delimiter = ',',
+        value_parser = NonEmptyStringValueParser::new()
     )]
     pub(super) partition: Vec<String>,
 

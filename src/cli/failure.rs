@@ -41,8 +41,8 @@ pub(super) enum Failure {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Recording(#[from] RecordingError),
-    #[error("{0}")]
-    Usage(String),
+    #[error("{message}")]
+    Usage { message: String, hint: Option<String> },
     #[error("could not write the answer: {0}")]
     Output(#[from] io::Error),
 }
@@ -56,7 +56,7 @@ impl Failure {
             Self::Recording(_) => {
                 (Exit::Usage, Some("--record PATH writes what --replay PATH reads".to_owned()))
             }
-            Self::Usage(_) => (Exit::Usage, None),
+            Self::Usage { hint, .. } => (Exit::Usage, hint.clone()),
             Self::Output(_) => (Exit::QueryFailed, None),
         }
     }
@@ -102,6 +102,11 @@ fn of_scheduler(error: &SchedError) -> (Exit, Option<String>) {
         }
         SchedError::TimedOut { .. } => {
             (Exit::QueryFailed, hint("try again later, or raise scheduler.deadline_seconds"))
+        }
+        SchedError::UnknownUser { .. } => (Exit::No, hint("-u takes login names and numeric ids")),
+        SchedError::UnknownCluster { .. } => (Exit::No, hint("sacctmgr list clusters names them")),
+        SchedError::NotInDemo(_) => {
+            (Exit::CannotAsk, hint("without --demo your own cluster is asked"))
         }
         SchedError::NotRecorded { .. } => {
             (Exit::CannotAsk, hint("record it where the cluster is, with --record"))

@@ -3,14 +3,16 @@
 mod args;
 mod failure;
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read, Write};
-use std::panic;
-use std::path::{Path, PathBuf};
+use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{ColorChoice, CommandFactory, FromArgMatches};
 use jiff::Timestamp;
+use serde::Serialize;
 
 use crate::answer::diagnose::{Given, Hints};
 use crate::answer::evaluate::Wanted;
@@ -20,9 +22,10 @@ use crate::config::Config;
 use crate::eval::{Split, Thresholds};
 use crate::history::{Carbon, Method};
 use crate::host::{Recording, Replay, Runner, Store, System};
-use crate::model::{self, State};
+use crate::model::{self, BaseState, State};
 use crate::render::{self, Format, Look, Report};
 use crate::sched::{Filter, Users};
+use crate::text;
 use args::{Cli, Command, ConfigCommand, EnergyMethod, Global, KbCommand};
 use failure::{Exit, Failure};
 
@@ -31,7 +34,13 @@ const DEMO: &[u8] = include_bytes!("../../fixtures/demo.json");
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    // What a command line that is wrong asks for all the same.
+    let words: Vec<OsString> = std::env::args_os().take_while(|word| word != "--").collect();
+    let given = |flag: &str| words.iter().any(|word| word == flag);
+    let json = given("--json");
+    let color = if given("--no-color") { ColorChoice::Never } else { ColorChoice::Auto };
+    let matches = Cli::command().color(color).try_get_matches();
+    let cli = match matches.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
         Ok(cli) => cli,
         Err(error) => {
             let code = match error.kind() {
@@ -40,29 +49,51 @@ pub fn main() -> ExitCode {
             };
             // A closed terminal is no reason to fail differently.
             let _ = error.print();
+            if json && code == Exit::Usage {
+                let text = error.to_string();
+                let first = text.lines().next().and_then(|line| line.strip_prefix("error: "));
+                refuse(first.unwrap_or("no command was given"), Some("see: jobwise --help"), code);
+            }
             return code.into();
         }
     };
     let outcome = panic::catch_unwind(|| run(cli));
-    match outcome {
-        Ok(Ok(exit)) => exit.into(),
+    let (message, hint, exit) = match outcome {
+        Ok(Ok(exit)) => return exit.into(),
         Ok(Err(Failure::Output(error))) if error.kind() == io::ErrorKind::BrokenPipe => {
-            Exit::Answered.into()
+            return Exit::Answered.into();
         }
         Ok(Err(failure)) => {
             let (exit, hint) = failure.verdict();
-            complain(&failure.to_string(), hint.as_deref());
-            exit.into()
+            (failure.to_string(), hint, exit)
         }
         // The panic hook has said where.
         Err(_) => {
-            complain(
-                "this is a bug in jobwise",
-                Some("run it again with --record DIR and report that"),
-            );
-            Exit::Bug.into()
+            let hint = "run it again with --record DIR and report that".to_owned();
+            ("this is a bug in jobwise".to_owned(), Some(hint), Exit::Bug)
         }
+    };
+    complain(&message, hint.as_deref());
+    if json {
+        refuse(&message, hint.as_deref(), exit);
     }
+    exit.into()
+}
+
+/// Why there is no answer.
+#[derive(Serialize)]
+struct Refusal<'a> {
+    schema: &'static str,
+    error: &'a str,
+    hint: Option<&'a str>,
+    exit: u8,
+}
+
+/// Writes what went wrong as the one document that somebody who asked for JSON waits for.
+fn refuse(error: &str, hint: Option<&str>, exit: Exit) {
+    let document = Refusal { schema: "jobwise/error/1", error, hint, exit: exit as u8 };
+    // Standard error has it too.
+    let _ = render::write_json(&document, &mut io::stdout().lock());
 }
 
 /// Says something beside the answer.
@@ -73,7 +104,7 @@ fn note(message: &str) {
 fn complain(message: &str, hint: Option<&str>) {
     let mut stderr = io::stderr().lock();
     // Nobody is left to tell when standard error is closed.
-    let _ = writeln!(stderr, "jobwise: {}", crate::text::printable(message.as_bytes()));
+    let _ = writeln!(stderr, "jobwise: {}", text::printable(message.as_bytes()));
     if let Some(hint) = hint {
         let _ = writeln!(stderr, "hint: {hint}");
     }
@@ -82,47 +113,64 @@ fn complain(message: &str, hint: Option<&str>) {
 /// Chooses the cluster, asks, writes.
 fn run(mut cli: Cli) -> Result<Exit, Failure> {
     let system = System::new(cli.global.verbose);
-    let config = Config::load(&system, cli.global.config.as_deref())?;
-    let store = Store::locate(&system);
     let global = cli.global.clone();
+    let settings = || {
+        let config = Config::load(&system, global.config.as_deref())?;
+        config.notices.iter().for_each(|notice| note(&notice.text));
+        Ok::<_, Failure>(config)
+    };
     if let Some(path) = &global.record {
-        let recording = Recording::start(&system, path)?;
-        let exit = ask(&cli, &system, &recording, &config, store.as_ref())?;
-        recording.finish()?;
+        let current = settings()?;
+        let recording = Recording::start(&system, path, current.kept())?;
+        let config = Config::recorded(recording.settings().as_ref())?;
+        if config.settings != current.settings {
+            note("the recording is continued with the settings that it was begun with");
+        }
+        let ask = || ask(&cli, &system, &recording, &config);
+        let outcome = panic::catch_unwind(AssertUnwindSafe(ask));
+        // Whatever came of it: a failure is what most needs to be reported.
+        let finished = recording.finish();
+        let exit = outcome.unwrap_or_else(|panic| panic::resume_unwind(panic))?;
+        finished?;
         return Ok(exit);
     }
     let replay = match &global.replay {
         Some(path) => Some(Replay::load(path)?),
-        None if global.demo => Some(Replay::parse(Path::new("demo"), DEMO)?),
+        None if global.demo => Some(Replay::demo(DEMO)?),
         None => None,
     };
-    match &replay {
-        Some(replay) => {
-            // On the demo cluster nobody has an id at hand: show its first job.
-            let first = replay.job_ids().into_iter().next();
-            if let Command::Diagnose(args) = &mut cli.command
-                && global.demo
-                && args.ids.is_empty()
-            {
-                args.ids.extend(first);
-                note("the demo cluster's other jobs: jobwise --demo jobs");
-            }
-            ask(&cli, &system, replay, &config, store.as_ref())
-        }
-        None => ask(&cli, &system, &system, &config, store.as_ref()),
+    let Some(replay) = replay else { return ask(&cli, &system, &system, &settings()?) };
+    // Settings of this machine would change the answer; a file that is named is meant to.
+    let config = match global.config {
+        Some(_) => settings()?,
+        None => Config::recorded(replay.settings())?,
+    };
+    // On the demo cluster nobody has an id at hand: show its first job.
+    let first = replay.job_ids().into_iter().next();
+    if let Command::Diagnose(args) = &mut cli.command
+        && global.demo
+        && args.ids.is_empty()
+    {
+        args.ids.extend(first);
+        note("the demo cluster's other jobs: jobwise --demo jobs");
     }
+    ask(&cli, &system, &replay, &config)
 }
 
-fn ask(
-    cli: &Cli,
-    system: &System,
-    cluster: &dyn Runner,
-    config: &Config,
-    store: Option<&Store>,
-) -> Result<Exit, Failure> {
+fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Result<Exit, Failure> {
+    let store = Store::locate(system);
     let set = system.env("JOBWISE_KNOWLEDGE").filter(|folder| !folder.is_empty());
     let overlay = cli.global.knowledge.clone().or_else(|| set.map(PathBuf::from));
-    let world = World { cluster, machine: system, overlay: overlay.as_deref(), config, store };
+    let global = &cli.global;
+    let world = World {
+        cluster,
+        machine: system,
+        // Notes are of the machine that answers, also in a replay: somebody works on them there.
+        overlay: overlay.as_deref(),
+        config,
+        store: store.as_ref(),
+        stored_index: global.record.is_none() && global.replay.is_none() && !global.demo,
+    };
     let printer = Printer {
         format: if cli.global.json { Format::Json } else { Format::Text },
         look: look(system, cluster, &cli.global),
@@ -169,7 +217,7 @@ fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Resul
         let given = Given {
             logs: args.log.clone(),
             script: args.script.clone(),
-            state: args.state.as_deref().map(State::parse),
+            state: args.state.as_deref().map(state_of).transpose()?,
             exit: args.exit_code.as_deref().map(exit_of).transpose()?,
         };
         answer::diagnose::diagnose_given(world, &given)?
@@ -230,8 +278,26 @@ fn exit_of(text: &str) -> Result<model::Exit, Failure> {
     let (code, signal) = text.split_once(':').unwrap_or((text, "0"));
     match (code.parse(), signal.parse()) {
         (Ok(code), Ok(signal)) => Ok(model::Exit { code, signal, folded: false }),
-        _ => Err(Failure::Usage(format!("'{text}' is not an exit code: CODE or CODE:SIGNAL"))),
+        _ => Err(usage(format!("'{text}' is not an exit code"), "it is CODE or CODE:SIGNAL")),
     }
+}
+
+/// A state by any of its names; what is none would fit no job, without a word.
+fn state_of(name: &str) -> Result<State, Failure> {
+    let state = State::parse(name);
+    if state.base != BaseState::Other {
+        return Ok(state);
+    }
+    let nearest = text::did_you_mean(&name.to_ascii_uppercase(), BaseState::words());
+    let hint = nearest.map_or_else(
+        || format!("it is one of {}", BaseState::words().collect::<Vec<_>>().join(" ")),
+        |nearest| format!("did you mean {nearest}?"),
+    );
+    Err(usage(format!("'{name}' is not a state"), &hint))
+}
+
+fn usage(message: String, hint: &str) -> Failure {
+    Failure::Usage { message, hint: Some(hint.to_owned()) }
 }
 
 fn filter(world: World<'_>, args: &args::Jobs) -> Result<Filter, Failure> {
@@ -240,7 +306,8 @@ fn filter(world: World<'_>, args: &args::Jobs) -> Result<Filter, Failure> {
     let states = if args.failed {
         failed.map(str::to_owned).into()
     } else {
-        args.state.iter().map(|state| state.to_ascii_uppercase()).collect()
+        let words = args.state.iter().map(|name| Ok(state_of(name)?.word().to_owned()));
+        words.collect::<Result<_, Failure>>()?
     };
     Ok(Filter {
         users: users(args.all_users, &args.user),
@@ -255,9 +322,6 @@ fn filter(world: World<'_>, args: &args::Jobs) -> Result<Filter, Failure> {
 
 fn question(world: World<'_>, args: &args::Stats) -> Result<Question, Failure> {
     let (since, until) = window(world, &args.since, &args.until)?;
-    if since >= until {
-        return Err(Failure::Usage("the window ends before it begins".to_owned()));
-    }
     let filter = Filter {
         users: users(args.all_users, &args.user),
         states: Vec::new(),
@@ -285,7 +349,12 @@ fn question(world: World<'_>, args: &args::Stats) -> Result<Question, Failure> {
 fn window(world: World<'_>, since: &str, until: &str) -> Result<(Timestamp, Timestamp), Failure> {
     let (now, zone) = (world.cluster.now(), world.cluster.zone());
     let time = |text| answer::parse_time(text, now, &zone).map_err(answer::AnswerError::from);
-    Ok((time(since)?, time(until)?))
+    let (begin, end) = (time(since)?, time(until)?);
+    if begin >= end {
+        let message = format!("the window ends before it begins: {since} is not before {until}");
+        return Err(usage(message, "-S is its begin, -E its end"));
+    }
+    Ok((begin, end))
 }
 
 fn users(all: bool, named: &[String]) -> Users {

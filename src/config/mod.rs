@@ -2,7 +2,10 @@
 //!
 //! Layers, lowest first: `defaults.toml` in the program, the site's file, the user's file, the
 //! environment. An unknown key or a value of the wrong kind is an error that names its place:
-//! a setting that does nothing would be worse.
+//! a setting that does nothing would be worse. A file that was named must be readable; of the
+//! others, which many share, one that cannot be read is told and left out.
+//!
+//! A recording keeps the settings that were in force, so that its replay answers as the run did.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,12 +14,15 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use crate::host::{FileErrorKind, Runner};
+use crate::host::{FileError, FileErrorKind, Runner};
+use crate::model::Notice;
 
 const DEFAULTS: &str = include_str!("defaults.toml");
 const SITE: &str = "/etc/jobwise/config.toml";
 /// A configuration file is short; a longer one is a mistake.
 const FILE_LIMIT: u64 = 1 << 20;
+/// The section whose zeros say that nobody has told.
+const ENERGY: &str = "energy";
 
 /// Every setting.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -75,7 +81,7 @@ pub struct Energy {
 }
 
 /// The layer that set a value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
     /// The program itself.
@@ -103,6 +109,8 @@ pub struct Config {
     pub settings: Settings,
     /// Each value as text with its origin, by dotted key.
     pub origins: BTreeMap<String, (String, Origin)>,
+    /// Files that could not be read.
+    pub notices: Vec<Notice>,
 }
 
 /// A setting that cannot be taken.
@@ -123,20 +131,50 @@ impl Config {
             Some(path) => vec![path.to_owned()],
             None => std::iter::once(PathBuf::from(SITE)).chain(user_file(runner)).collect(),
         };
+        let mut notices = Vec::new();
         for path in files {
             let origin = Origin::File(path.clone());
-            match runner.open(&path).and_then(|content| {
-                content
-                    .read_all(FILE_LIMIT)
-                    .map_err(|error| crate::host::FileError::from_io(&path, &error))
-            }) {
+            match read(runner, &path) {
                 Ok(bytes) => layers.push((origin.clone(), parse(&bytes, &origin)?)),
-                // Only a file that was named must be there.
-                Err(error) if file.is_none() && error.kind != FileErrorKind::Io => {}
-                Err(error) => return Err(ConfigError { origin, reason: error.reason }),
+                Err(error) if file.is_some() => {
+                    return Err(ConfigError { origin, reason: error.reason });
+                }
+                Err(error) if error.kind == FileErrorKind::Absent => {}
+                Err(error) => {
+                    let text = format!("settings were left out: {error}");
+                    notices.push(Notice::warning("settings-left-out", text));
+                }
             }
         }
-        Self::merge(layers, |name| runner.env(name))
+        let merged = Self::merge(layers, |name| runner.env(name))?;
+        Ok(Self { notices, ..merged })
+    }
+
+    /// The settings as a recording keeps them.
+    pub fn kept(&self) -> serde_json::Value {
+        // Texts and paths of text always become JSON; what does not is as if nothing was kept.
+        serde_json::to_value(&self.origins).unwrap_or_default()
+    }
+
+    /// The settings that a recording kept; those of this program where it kept none.
+    pub fn recorded(kept: Option<&serde_json::Value>) -> Result<Self, ConfigError> {
+        let place = Origin::File("the recording".into());
+        let kept = kept.filter(|kept| !kept.is_null());
+        let kept: BTreeMap<String, (String, Origin)> = kept
+            .map_or_else(|| Ok(BTreeMap::new()), BTreeMap::deserialize)
+            .map_err(|error| ConfigError { origin: place.clone(), reason: error.to_string() })?;
+        let mut layer = Table::new();
+        for (dotted, (text, _)) in &kept {
+            let (section, key) = dotted.split_once('.').unwrap_or((dotted, ""));
+            let keys = layer.entry(section).or_insert_with(|| Value::Table(Table::new()));
+            if let Value::Table(keys) = keys {
+                keys.insert(key.to_owned(), value(text));
+            }
+        }
+        let defaults = parse(DEFAULTS.as_bytes(), &Origin::Default)?;
+        let mut config = Self::merge(vec![(Origin::Default, defaults), (place, layer)], |_| None)?;
+        config.origins.extend(kept);
+        Ok(config)
     }
 
     fn merge(
@@ -162,9 +200,8 @@ impl Config {
         for dotted in known {
             let name = format!("JOBWISE_{}", dotted.replace('.', "_").to_ascii_uppercase());
             if let (Some(text), Some((section, key))) = (env(&name), dotted.split_once('.')) {
-                let value = text.parse().map_or(Value::String(text), Value::Integer);
                 let origin = Origin::Environment(name);
-                place(&mut merged, &mut origins, (section, key), value, &origin)?;
+                place(&mut merged, &mut origins, (section, key), value(&text), &origin)?;
             }
         }
         // Every value was checked where it was placed: only the defaults themselves could fail.
@@ -172,7 +209,7 @@ impl Config {
             origin: Origin::Default,
             reason: error.message().to_owned(),
         })?;
-        Ok(Self { settings, origins })
+        Ok(Self { settings, origins, notices: Vec::new() })
     }
 }
 
@@ -190,9 +227,12 @@ fn place(
         None if *origin != Origin::Default => {
             return Err(fail(format!("there is no setting '{section}.{key}'")));
         }
-        Some(known) if !known.same_type(&value) || value.as_integer().is_some_and(|n| n < 0) => {
+        Some(known) if !known.same_type(&value) || !fits(section, &value) => {
             let kind = known.type_str();
-            return Err(fail(format!("'{section}.{key}' must be a positive {kind}, not {value}")));
+            let zero = if section == ENERGY { " or 0" } else { "" };
+            return Err(fail(format!(
+                "'{section}.{key}' must be a positive {kind}{zero}, not {value}"
+            )));
         }
         _ => {}
     }
@@ -202,6 +242,26 @@ fn place(
         keys.insert(key.to_owned(), value);
     }
     Ok(())
+}
+
+/// Whether a number is one that a setting can have.
+fn fits(section: &str, value: &Value) -> bool {
+    let range = if section == ENERGY { 0..=i64::from(u32::MAX) } else { 1..=i64::MAX };
+    value.as_integer().is_none_or(|number| range.contains(&number))
+}
+
+/// A value as text gives it: a number where it is one.
+fn value(text: &str) -> Value {
+    text.parse().map_or_else(|_| Value::String(text.to_owned()), Value::Integer)
+}
+
+fn read(runner: &dyn Runner, path: &Path) -> Result<Vec<u8>, FileError> {
+    let content = runner.open(path)?;
+    if content.size() > FILE_LIMIT {
+        let reason = format!("is longer than the {FILE_LIMIT} bytes that settings may take");
+        return Err(FileError { reason, ..FileError::new(path, FileErrorKind::Io) });
+    }
+    content.read_all(FILE_LIMIT).map_err(|error| FileError::from_io(path, &error))
 }
 
 fn parse(bytes: &[u8], origin: &Origin) -> Result<Table, ConfigError> {
@@ -262,5 +322,36 @@ mod tests {
         assert!(error("[scan]\nlimit_bytes 5").starts_with("site.toml: line 2: "));
         let refused = merged("", &[("JOBWISE_SCAN_LIMIT_BYTES", "-1")]).expect_err("refused");
         assert!(refused.to_string().starts_with("JOBWISE_SCAN_LIMIT_BYTES: "));
+        for key in ["deadline_seconds", "list_deadline_seconds", "list_days"] {
+            assert_eq!(
+                error(&format!("[scheduler]\n{key} = 0")),
+                format!("site.toml: 'scheduler.{key}' must be a positive integer, not 0")
+            );
+        }
+        assert!(merged("[scan]\nlimit_bytes = 0", &[]).is_err());
+        assert!(merged("[diagnose]\narray_tasks = 0", &[]).is_err());
+        assert!(merged("[energy]\ngpu_watts = 0", &[]).is_ok());
+        assert_eq!(
+            error("[energy]\ngpu_watts = 4294967296"),
+            "site.toml: 'energy.gpu_watts' must be a positive integer or 0, not 4294967296"
+        );
+    }
+
+    #[test]
+    fn what_a_recording_kept_comes_back_with_its_origins() {
+        let config = merged("[scan]\nlimit_bytes = 5\n", &[("JOBWISE_DIAGNOSE_ARRAY_TASKS", "6")]);
+        let config = config.expect("valid");
+        assert_eq!(Config::recorded(Some(&config.kept())).as_ref(), Ok(&config));
+        // Of before settings were kept.
+        let defaults = Config::recorded(None).expect("sound");
+        assert_eq!(Config::recorded(Some(&defaults.kept())), Ok(defaults));
+        let error = |kept: serde_json::Value| {
+            Config::recorded(Some(&kept)).expect_err("refused").to_string()
+        };
+        assert!(error(serde_json::json!([1])).starts_with("the recording: "));
+        assert_eq!(
+            error(serde_json::json!({"scan.limit": ["5", "default"]})),
+            "the recording: there is no setting 'scan.limit'"
+        );
     }
 }

@@ -53,7 +53,15 @@ impl Cmd {
 
     /// What is asked about, for messages: the program and its values, without how to print them.
     pub fn brief(&self) -> String {
-        let how = ["--format=", "--delimiter=", "--parsable2", "--noheader", "--duplicates"];
+        let how = [
+            "--format=",
+            "--delimiter=",
+            "--parsable2",
+            "--noheader",
+            "--duplicates",
+            "--allocations",
+            "--oneliner",
+        ];
         let kept = self.args.iter().filter(|arg| !how.iter().any(|how| arg.starts_with(how)));
         Self { args: kept.cloned().collect(), ..self.clone() }.to_string()
     }
@@ -150,6 +158,9 @@ pub enum ExecError {
         /// The command.
         command: String,
     },
+    /// The demo cluster holds no answer.
+    #[error("the demo cluster holds only the jobs that 'jobwise --demo jobs' lists")]
+    NotInDemo,
     /// It could not be started or read.
     #[error("'{command}' failed: {reason}")]
     Io {

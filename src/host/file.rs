@@ -23,8 +23,16 @@ pub trait Content: Send + Sync {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
     /// The first byte at or after `offset` that is not in a hole; `None` when only a hole is left.
+    /// A hole holds zeros, and no line end: what stands in it is known.
     fn next_data(&self, offset: u64) -> Option<u64> {
         (offset < self.size()).then_some(offset)
+    }
+
+    /// Where the gap ends that `offset` lies in; `None` where the byte can be had. What the file
+    /// holds in a gap is not known, so nothing can be counted across it; it reads as zeros, and a
+    /// read that begins before it ends there.
+    fn gap(&self, _offset: u64) -> Option<u64> {
+        None
     }
 
     /// Reads all of it, at most `limit` bytes.
@@ -41,6 +49,13 @@ pub trait Content: Send + Sync {
         bytes.truncate(filled);
         Ok(bytes)
     }
+}
+
+/// The part of a buffer that can be filled from an offset on, in a file of a size.
+pub(super) fn within(size: u64, offset: u64, buffer: &mut [u8]) -> &mut [u8] {
+    let left = usize::try_from(size.saturating_sub(offset)).unwrap_or(usize::MAX);
+    let length = buffer.len().min(left);
+    &mut buffer[..length]
 }
 
 /// Bytes at hand, as a file that is never written to.

@@ -2,6 +2,8 @@
 //!
 //! A recording is a folder (`manifest.json` and `blobs/`) or one JSON file that holds the same.
 //! Formats are numbered; older ones stay readable.
+//!
+//! What is kept is checked when it is read: a recording may come from anybody.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -36,6 +38,14 @@ pub enum RecordingError {
         /// What the parser said, with line and column.
         source: serde_json::Error,
     },
+    /// It is JSON of the right form, but does not hold together.
+    #[error("{path}: not a recording: {reason}", path = path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// It was written by a newer jobwise.
     #[error("{path}: recording format {found}, this jobwise reads up to {FORMAT}", path = path.display())]
     Newer {
@@ -56,6 +66,10 @@ pub(super) struct Manifest {
     pub(super) zone: Zone,
     pub(super) caller: RecordedCaller,
     pub(super) environment: BTreeMap<String, Option<String>>,
+    /// The settings that were in force; `None` in recordings of before they were kept. What they
+    /// mean is known above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) settings: Option<serde_json::Value>,
     pub(super) commands: Vec<Answered>,
     pub(super) files: Vec<Kept>,
     pub(super) directories: Vec<Listed>,
@@ -178,7 +192,7 @@ impl End {
         cmd: &Cmd,
         blob: impl Fn(&str) -> Vec<u8>,
     ) -> Result<Finished, ExecError> {
-        let command = cmd.to_string();
+        let command = cmd.brief();
         match self {
             Self::Exit { status, stderr } => Ok(Finished { status: *status, stderr: blob(stderr) }),
             Self::Missing => Err(ExecError::Missing { program: cmd.program.to_owned() }),

@@ -2,6 +2,8 @@
 //!
 //! What is kept is what is answered: secrets are masked before the caller sees the bytes, and a
 //! huge file is reduced to its head and tail. So a run that records and its replay say the same.
+//! The settings in force are kept too; notes of one's own (`--knowledge`) are not: those are of the
+//! machine that replays.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,8 +35,13 @@ pub struct Recording<'r> {
 
 impl<'r> Recording<'r> {
     /// Starts a recording: one file where `path` ends in `.json`, else a folder. One that is
-    /// there already is continued at its own clock, so that all of it speaks of one moment.
-    pub fn start(inner: &'r dyn Runner, path: &Path) -> Result<Self, RecordingError> {
+    /// there already is continued at its own clock and with its own settings, so that all of it
+    /// speaks of one moment: ask [`Recording::settings`] which are in force.
+    pub fn start(
+        inner: &'r dyn Runner,
+        path: &Path,
+        settings: serde_json::Value,
+    ) -> Result<Self, RecordingError> {
         let there = if is_file(path) { path.exists() } else { path.join(MANIFEST).exists() };
         let kept = if there {
             Replay::load(path)?
@@ -52,14 +59,20 @@ impl<'r> Recording<'r> {
                 },
                 caller: RecordedCaller { uid: caller.uid, name: caller.name },
                 environment: BTreeMap::new(),
+                settings: Some(settings),
                 commands: Vec::new(),
                 files: Vec::new(),
                 directories: Vec::new(),
                 blobs: BTreeMap::new(),
             };
-            Replay { manifest, blobs: BTreeMap::new() }
+            Replay::new(manifest, BTreeMap::new())
         };
         Ok(Self { inner, path: path.to_owned(), kept: Mutex::new(kept) })
+    }
+
+    /// The settings that this recording is made with.
+    pub fn settings(&self) -> Option<serde_json::Value> {
+        self.lock().settings().cloned()
     }
 
     /// Writes the recording.
@@ -260,11 +273,16 @@ mod tests {
             file.write_all(b"a\x00b \xff text\n").expect("written");
 
             let system = System::new(false);
-            let recording = Recording::start(&system, &root.join(form)).expect("started");
+            let settings = serde_json::json!({"a": 1});
+            let recording = Recording::start(&system, &root.join(form), settings).expect("started");
             let said = answers(&recording, &log);
             recording.finish().expect("written");
             let replay = Replay::load(&root.join(form)).expect("read back");
             assert_eq!(answers(&replay, &log), said);
+            assert_eq!(replay.settings(), Some(&serde_json::json!({"a": 1})));
+            // Continued, it keeps its own.
+            let again = Recording::start(&system, &root.join(form), serde_json::json!({}));
+            assert_eq!(again.expect("continued").settings().as_ref(), replay.settings());
 
             let unasked = replay.open(Path::new("/etc/passwd")).map(|_| ());
             assert_eq!(unasked.expect_err("not asked").kind, FileErrorKind::NotRecorded);
@@ -282,6 +300,37 @@ mod tests {
         assert!(error("{\"format\": 99}").contains("format 99"), "{}", error("{\"format\": 99}"));
         assert!(error("{}").starts_with("x.json: not a recording"));
         assert!(error("").contains("line 1"));
+        let file = |size: u64, ranges: &str| {
+            let json = format!(
+                r#"{{"format": 1, "jobwise": "", "clock": "2026-11-30T00:00:00Z", "environment": {{}},
+                "zone": {{"name": null, "offset_seconds": 0}}, "caller": {{"uid": 1, "name": null}},
+                "commands": [], "directories": [], "blobs": {{"aa": {{"text": "four"}}}}, "files": [
+                {{"path": "/f", "outcome": {{"content": {{"size": {size}, "modified": null,
+                "ranges": [{ranges}]}}}}}}]}}"#
+            );
+            Replay::parse(Path::new("x.json"), json.as_bytes()).map_err(|error| error.to_string())
+        };
+        let at = |offset: u64| format!(r#"{{"offset": {offset}, "blob": "aa"}}"#);
+        let outside = "x.json: not a recording: the parts of /f do not fit in it";
+        assert_eq!(file(u64::MAX, &at(u64::MAX - 1)).expect_err("outside"), outside);
+        assert_eq!(file(7, &at(4)).expect_err("outside"), outside);
+        assert_eq!(file(9, &format!("{},{}", at(0), at(3))).expect_err("over another"), outside);
+        let absent = file(9, r#"{"offset": 0, "blob": "../../etc/passwd"}"#).expect_err("absent");
+        assert_eq!(absent, "x.json: not a recording: the blob '../../etc/passwd' is not there");
+        // In any order, and with a gap to the end of what a number can hold.
+        let whole = file(u64::MAX, &format!("{},{}", at(8), at(4))).expect("sound");
+        let content = whole.open(Path::new("/f")).expect("there");
+        let read = |offset| {
+            let mut bytes = [b'x'; 16];
+            let count = content.read_at(offset, &mut bytes).expect("read");
+            String::from_utf8(bytes[..count].to_vec()).expect("text")
+        };
+        assert_eq!((read(4).as_str(), read(0).as_str()), ("fourfour", "\0\0\0\0"));
+        assert_eq!(
+            (content.gap(0), content.gap(5), content.gap(12)),
+            (Some(4), None, Some(u64::MAX))
+        );
+        assert_eq!(read(u64::MAX - 2), "\0\0");
     }
 
     #[test]
@@ -300,7 +349,7 @@ mod tests {
             four
         };
         assert_eq!((at(0), at(size - 4), at(size / 2)), (*b"head", *b"tail", [0; 4]));
-        assert_eq!(parts.next_data(HALF + 1), Some(size - HALF));
+        assert_eq!((parts.gap(HALF - 1), parts.gap(HALF + 1)), (None, Some(size - HALF)));
         std::fs::remove_file(&path).expect("removed");
     }
 }

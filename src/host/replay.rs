@@ -8,7 +8,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone};
 
-use super::manifest::{Answered, FORMAT, Kept, KeptOutcome, MANIFEST, Manifest};
+use super::file::within;
+use super::manifest::{Answered, End, FORMAT, Kept, KeptOutcome, MANIFEST, Manifest, Range};
 use super::{
     Caller, Cmd, Content, ExecError, FileError, FileErrorKind, Finished, RecordingError, Runner,
     System, allow,
@@ -22,19 +23,30 @@ const LARGEST: u64 = 4 << 30;
 pub struct Replay {
     pub(super) manifest: Manifest,
     pub(super) blobs: BTreeMap<String, Arc<[u8]>>,
+    is_demo: bool,
 }
 
 impl Replay {
+    pub(super) fn new(manifest: Manifest, blobs: BTreeMap<String, Arc<[u8]>>) -> Self {
+        Self { manifest, blobs, is_demo: false }
+    }
+
     /// Reads a recording from its folder or file.
     pub fn load(path: &Path) -> Result<Self, RecordingError> {
         if path.is_dir() {
-            let mut replay = Self::parse(&path.join(MANIFEST), &read(&path.join(MANIFEST))?)?;
+            let manifest = path.join(MANIFEST);
+            let mut replay = Self::read_manifest(&manifest, &read(&manifest)?)?;
             let folder = path.join("blobs");
             for name in replay.blob_names() {
+                // A blob's name is a hash: nothing in a manifest points outside the folder.
+                if !name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                    let reason = format!("'{name}' is no name of a blob");
+                    return Err(RecordingError::Broken { path: manifest, reason });
+                }
                 let bytes = read(&folder.join(&name))?;
                 replay.blobs.insert(name, bytes.into());
             }
-            Ok(replay)
+            replay.checked(&manifest)
         } else {
             Self::parse(path, &read(path)?)
         }
@@ -42,6 +54,16 @@ impl Replay {
 
     /// Reads the one-file form; `path` is for messages.
     pub fn parse(path: &Path, json: &[u8]) -> Result<Self, RecordingError> {
+        Self::read_manifest(path, json)?.checked(path)
+    }
+
+    /// The demo cluster, whose users have no recording of their own: what it cannot answer is told
+    /// in other words.
+    pub fn demo(json: &[u8]) -> Result<Self, RecordingError> {
+        Ok(Self { is_demo: true, ..Self::parse(Path::new("demo"), json)? })
+    }
+
+    fn read_manifest(path: &Path, json: &[u8]) -> Result<Self, RecordingError> {
         /// Read first, so that a newer format is told as such and not as a strange field.
         #[derive(serde::Deserialize)]
         struct Head {
@@ -57,7 +79,37 @@ impl Replay {
             .into_iter()
             .map(|(name, blob)| (name, blob.into_bytes().into()))
             .collect();
-        Ok(Self { manifest, blobs })
+        Ok(Self::new(manifest, blobs))
+    }
+
+    /// Puts the parts of each file in order; refuses what is named and not there, and parts that
+    /// lie outside their file or over each other.
+    fn checked(mut self, path: &Path) -> Result<Self, RecordingError> {
+        let broken = |reason| RecordingError::Broken { path: path.to_owned(), reason };
+        let absent = self.blob_names().into_iter().find(|name| !self.blobs.contains_key(name));
+        if let Some(name) = absent {
+            return Err(broken(format!("the blob '{name}' is not there")));
+        }
+        for Kept { path: file, outcome } in &mut self.manifest.files {
+            let KeptOutcome::Content { size, ranges, .. } = outcome else { continue };
+            ranges.sort_by_key(|range| range.offset);
+            let mut free = 0;
+            for Range { offset, blob } in ranges {
+                let length = self.blobs.get(blob).map_or(0, |bytes| bytes.len() as u64);
+                let end = offset.checked_add(length).filter(|end| *end <= *size);
+                match end {
+                    Some(end) if *offset >= free => free = end,
+                    _ => return Err(broken(format!("the parts of {file} do not fit in it"))),
+                }
+            }
+        }
+        Ok(self)
+    }
+
+    /// The settings that were in force when the recording was made, in the form of
+    /// [`super::Recording::start`]; `None` in recordings of before they were kept.
+    pub fn settings(&self) -> Option<&serde_json::Value> {
+        self.manifest.settings.as_ref()
     }
 
     /// Every job id that the recording was asked about, in order, each once.
@@ -76,7 +128,7 @@ impl Replay {
     fn blob_names(&self) -> Vec<String> {
         let commands = self.manifest.commands.iter().flat_map(|answered| {
             let stderr = match &answered.end {
-                super::manifest::End::Exit { stderr, .. } => Some(stderr.clone()),
+                End::Exit { stderr, .. } => Some(stderr.clone()),
                 _ => None,
             };
             stderr.into_iter().chain([answered.stdout.clone()])
@@ -87,7 +139,9 @@ impl Replay {
             }
             KeptOutcome::Error(_) => Vec::new(),
         });
-        let mut names: Vec<String> = commands.chain(ranges).filter(|name| is_name(name)).collect();
+        // What is empty needs no blob.
+        let mut names: Vec<String> =
+            commands.chain(ranges).filter(|name| !name.is_empty()).collect();
         names.sort_unstable();
         names.dedup();
         names
@@ -107,11 +161,6 @@ impl Replay {
     }
 }
 
-/// A blob's name is a hash: nothing in a manifest can point outside the folder.
-fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
 /// A part of a recording, read past the Runner that it makes. No device, no FIFO: such a file would
 /// never end, or never begin.
 fn read(path: &Path) -> Result<Vec<u8>, RecordingError> {
@@ -129,8 +178,13 @@ impl Runner for Replay {
         if !allow::permits(cmd) {
             return Err(ExecError::NotAllowed { command: cmd.to_string() });
         }
-        let answered =
-            self.answered(cmd).ok_or_else(|| ExecError::NotRecorded { command: cmd.brief() })?;
+        let answered = self.answered(cmd).ok_or_else(|| {
+            if self.is_demo {
+                ExecError::NotInDemo
+            } else {
+                ExecError::NotRecorded { command: cmd.brief() }
+            }
+        })?;
         sink(&self.blob(&answered.stdout));
         answered.end.result(cmd, |name| self.blob(name).to_vec())
     }
@@ -180,14 +234,21 @@ impl Runner for Replay {
     }
 }
 
-/// A file of which parts are held in memory; what lies between them reads as a hole.
+/// A file of which parts are held in memory; between them are gaps.
 #[derive(Debug, Clone)]
 pub(super) struct Parts {
     pub(super) size: u64,
     pub(super) modified: Option<Timestamp>,
     pub(super) owner: Option<u32>,
-    /// Start and bytes of each part, in order.
+    /// Start and bytes of each part, in order; none lies over another or beyond the size.
     pub(super) kept: Vec<(u64, Arc<[u8]>)>,
+}
+
+impl Parts {
+    /// The index of the first part that ends behind an offset.
+    fn at(&self, offset: u64) -> usize {
+        self.kept.partition_point(|(start, bytes)| start + bytes.len() as u64 <= offset)
+    }
 }
 
 impl Content for Parts {
@@ -203,31 +264,35 @@ impl Content for Parts {
         self.owner
     }
 
+    /// One read gives what is kept up to the next gap, or the zeros of a gap, never both.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
-        let length = buffer.len().min(left);
-        let buffer = &mut buffer[..length];
+        let buffer = within(self.size, offset, buffer);
         buffer.fill(0);
-        for (start, bytes) in &self.kept {
-            let end = start + bytes.len() as u64;
-            let from = offset.max(*start);
-            let to = (offset + length as u64).min(end);
-            if from < to {
-                let at = |position: u64, base: u64| {
-                    usize::try_from(position - base).unwrap_or(usize::MAX)
-                };
-                buffer[at(from, offset)..at(to, offset)]
-                    .copy_from_slice(&bytes[at(from, *start)..at(to, *start)]);
+        let usize = |length: u64| usize::try_from(length).unwrap_or(usize::MAX);
+        let mut filled = 0;
+        for (start, bytes) in &self.kept[self.at(offset)..] {
+            let position = offset + filled as u64;
+            if *start > position {
+                // A gap: the read ends before it, or is of nothing else.
+                let gap = usize(start - position).min(buffer.len());
+                return Ok(if filled > 0 { filled } else { gap });
+            }
+            let rest = &bytes[usize(position - start)..];
+            let count = rest.len().min(buffer.len() - filled);
+            buffer[filled..filled + count].copy_from_slice(&rest[..count]);
+            filled += count;
+            if filled == buffer.len() {
+                return Ok(filled);
             }
         }
-        Ok(length)
+        Ok(if filled > 0 { filled } else { buffer.len() })
     }
 
-    fn next_data(&self, offset: u64) -> Option<u64> {
-        self.kept
-            .iter()
-            .filter(|(start, bytes)| start + bytes.len() as u64 > offset)
-            .map(|(start, _)| offset.max(*start))
-            .min()
+    fn gap(&self, offset: u64) -> Option<u64> {
+        if offset >= self.size {
+            return None;
+        }
+        let next = self.kept.get(self.at(offset)).map_or(self.size, |(start, _)| *start);
+        (next > offset).then_some(next)
     }
 }

@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::file::within;
 use super::{Caller, Cmd, Content, ExecError, FileError, FileErrorKind, Finished, Runner, allow};
 
 /// Scheduler commands that may run at once: a controller is shared by thousands of users.
@@ -24,6 +25,11 @@ const AT_ONCE: usize = 4;
 const STDERR_CAP: usize = 64 << 10;
 /// Between asking a process group to end and ending it.
 const GRACE: Duration = Duration::from_millis(500);
+/// So much silence of a child that has ended is the end of its output, although something that it
+/// left running holds the pipe open. Long enough for a machine under load.
+const DRAIN: Duration = Duration::from_secs(1);
+/// How often a child that says nothing is looked after.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The machine jobwise runs on.
 #[derive(Debug, Default)]
@@ -161,10 +167,9 @@ impl Content for OpenFile {
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
-        let length = buffer.len().min(left);
+        let buffer = within(self.size, offset, buffer);
         loop {
-            match self.file.read_at(&mut buffer[..length], offset) {
+            match self.file.read_at(buffer, offset) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 result => return result,
             }
@@ -232,7 +237,7 @@ fn spawn(cmd: &Cmd) -> io::Result<Child> {
 
 fn run(cmd: &Cmd, started: Instant, sink: &mut dyn FnMut(&[u8])) -> Result<Finished, ExecError> {
     let io_error =
-        |error: &io::Error| ExecError::Io { command: cmd.to_string(), reason: error.to_string() };
+        |error: &io::Error| ExecError::Io { command: cmd.brief(), reason: error.to_string() };
     let mut child = spawn(cmd).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => ExecError::Missing { program: cmd.program.to_owned() },
         _ => io_error(&error),
@@ -242,45 +247,74 @@ fn run(cmd: &Cmd, started: Instant, sink: &mut dyn FnMut(&[u8])) -> Result<Finis
         return Err(io_error(&io::Error::other("no pipe")));
     };
     // Both pipes are drained on threads of their own: a full one would block the child for ever.
-    let (said, complaint) = mpsc::sync_channel(1);
-    thread::spawn(move || said.send(drain_bounded(stderr)));
+    let complaint = Arc::new(Mutex::new(Vec::new()));
+    let (complaining, quiet) = mpsc::sync_channel::<()>(0);
+    let kept = Arc::clone(&complaint);
+    thread::spawn(move || {
+        drain_bounded(stderr, &kept);
+        drop(complaining);
+    });
     let (chunks, received) = mpsc::sync_channel::<io::Result<Vec<u8>>>(4);
     thread::spawn(move || pump(stdout, &chunks));
 
-    let timed_out = || ExecError::TimedOut { command: cmd.to_string(), after: cmd.deadline };
+    match follow(cmd, started, &mut child, &received, sink) {
+        Ok(status) => {
+            // Nothing is ever sent: this waits until all was read, or not much longer.
+            let _ = quiet.recv_timeout(GRACE);
+            let stderr = complaint.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            Ok(Finished { status: status.code(), stderr })
+        }
+        Err(error) => {
+            end_group(&mut child);
+            Err(error)
+        }
+    }
+}
+
+/// Passes on what a child prints until it has ended, within its deadline and its cap.
+fn follow(
+    cmd: &Cmd,
+    started: Instant,
+    child: &mut Child,
+    received: &mpsc::Receiver<io::Result<Vec<u8>>>,
+    sink: &mut dyn FnMut(&[u8]),
+) -> Result<ExitStatus, ExecError> {
+    let io_error =
+        |error: &io::Error| ExecError::Io { command: cmd.brief(), reason: error.to_string() };
+    let timed_out = || ExecError::TimedOut { command: cmd.brief(), after: cmd.deadline };
     let mut taken: u64 = 0;
-    let outcome = loop {
+    let mut ended: Option<ExitStatus> = None;
+    loop {
+        if ended.is_none() {
+            ended = child.try_wait().map_err(|error| io_error(&error))?;
+        }
         let left = cmd.deadline.saturating_sub(started.elapsed());
-        match received.recv_timeout(left) {
+        if left.is_zero() {
+            return ended.ok_or_else(timed_out);
+        }
+        match received.recv_timeout(left.min(if ended.is_some() { DRAIN } else { LOOK })) {
             Ok(Ok(chunk)) => {
                 let room = usize::try_from(cmd.cap - taken).unwrap_or(usize::MAX);
                 let fits = chunk.len().min(room);
                 sink(&chunk[..fits]);
                 taken += fits as u64;
                 if fits < chunk.len() {
-                    break Err(ExecError::Truncated { command: cmd.to_string(), cap: cmd.cap });
+                    return Err(ExecError::Truncated { command: cmd.brief(), cap: cmd.cap });
                 }
             }
-            Ok(Err(error)) => break Err(io_error(&error)),
-            Err(RecvTimeoutError::Timeout) => break Err(timed_out()),
-            Err(RecvTimeoutError::Disconnected) => {
-                break match wait(&mut child, started, cmd.deadline) {
-                    Ok(Some(status)) => Ok(status),
-                    Ok(None) => Err(timed_out()),
-                    Err(error) => Err(io_error(&error)),
-                };
+            Ok(Err(error)) => return Err(io_error(&error)),
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some(status) = ended {
+                    return Ok(status);
+                }
             }
-        }
-    };
-    match outcome {
-        Ok(status) => {
-            // A process left in the background may hold the pipe open: no reason to wait for it.
-            let stderr = complaint.recv_timeout(GRACE).unwrap_or_default();
-            Ok(Finished { status: status.code(), stderr })
-        }
-        Err(error) => {
-            end_group(&mut child);
-            Err(error)
+            Err(RecvTimeoutError::Disconnected) => {
+                let status = match ended {
+                    Some(status) => Ok(Some(status)),
+                    None => wait(child, started, cmd.deadline),
+                };
+                return status.map_err(|error| io_error(&error))?.ok_or_else(timed_out);
+            }
         }
     }
 }
@@ -307,14 +341,13 @@ fn pump(mut pipe: impl Read, chunks: &mpsc::SyncSender<io::Result<Vec<u8>>>) {
     }
 }
 
-fn drain_bounded(mut pipe: impl Read) -> Vec<u8> {
-    let mut kept = Vec::new();
+fn drain_bounded(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
     let mut chunk = [0; 8 << 10];
     while let Ok(count @ 1..) = pipe.read(&mut chunk) {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         let room = STDERR_CAP - kept.len();
         kept.extend_from_slice(&chunk[..count.min(room)]);
     }
-    kept
 }
 
 /// Waits for a child that has closed its output; `None` at the deadline.
@@ -385,6 +418,27 @@ mod tests {
             _ => true,
         };
         assert!(gone, "process {grandchild} lives on");
+    }
+
+    #[test]
+    fn what_a_program_leaves_running_holds_nothing_up() {
+        let script = "sleep 5 & echo out; echo bad >&2; exit 3";
+        let cmd = Cmd::new("sh", &["-c", script]);
+        let begun = instant();
+        let (result, out) = run_any(&cmd);
+        let finished = result.expect("it ended");
+        assert_eq!((out.as_slice(), finished.status), (b"out\n".as_slice(), Some(3)));
+        assert_eq!(finished.complaint(), "bad");
+        assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn a_program_that_prints_without_end_is_ended_at_its_deadline() {
+        let cmd = Cmd::new("yes", &[]).deadline(Duration::from_millis(300)).cap(u64::MAX);
+        let begun = instant();
+        let result = run(&cmd, begun, &mut |_| {});
+        assert!(matches!(result, Err(ExecError::TimedOut { .. })), "{result:?}");
+        assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
     }
 
     #[test]

@@ -11,8 +11,9 @@ use serde::Deserialize;
 use super::{Check, Family, Provenance, RecordPattern, Section, Signal, SignalSource};
 use crate::model::{Domain, Edit, EditError, FamilyId, Role};
 
-/// `(file name, text)` of every embedded family, sorted by name; written by `build.rs`.
-const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/knowledge.rs"));
+/// `(file name, front matter as JSON, text)` of every embedded family, sorted by name; written by
+/// `build.rs`.
+const EMBEDDED: &[(&str, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/knowledge.rs"));
 
 /// A family file that cannot be read as one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -75,7 +76,12 @@ fn usual_weight() -> f64 {
 
 /// The families embedded in the program, sorted by id.
 pub fn built_in() -> Result<Vec<Family>, KnowledgeError> {
-    EMBEDDED.iter().map(|(name, text)| parse(name, text, Provenance::BuiltIn)).collect()
+    let read = |(name, json, text): &(&str, &str, &str)| match serde_json::from_str(json) {
+        Ok(front) => family(name, text, front, Provenance::BuiltIn),
+        // What is wrong is told of the file as it was written.
+        Err(_) => parse(name, text, Provenance::BuiltIn),
+    };
+    EMBEDDED.iter().map(read).collect()
 }
 
 /// Adds the files of an overlay folder to `families`, or replaces those of the same id. A file
@@ -117,21 +123,34 @@ pub fn with_overlay(
 pub fn parse(name: &str, text: &str, provenance: Provenance) -> Result<Family, KnowledgeError> {
     let at =
         |line: Option<usize>, what: String| KnowledgeError { file: name.to_owned(), line, what };
-    // The value to blame is looked for in the file, so that errors of meaning carry a line too.
-    let blame = |value: &str, what: String| {
-        let line = text.lines().position(|line| line.contains(value)).map(|index| index + 1);
-        at(line, what)
-    };
-    let (front, body, body_line) = split(text)
-        .ok_or_else(|| at(Some(1), "has no front matter between two '---' lines".to_owned()))?;
-    let front: FrontMatter = serde_yaml::from_str(front).map_err(|error| {
+    let (front, ..) = split(text).ok_or_else(|| at(Some(1), UNFRAMED.to_owned()))?;
+    let front = serde_yaml::from_str(front).map_err(|error| {
         // The front matter begins on line 2 of the file.
         let line = error.location().map(|location| location.line() + 1);
         let told = error.to_string();
         let what = told.split(" at line ").next().unwrap_or(&told).to_owned();
         at(line, what)
     })?;
+    family(name, text, front, provenance)
+}
 
+const UNFRAMED: &str = "has no front matter between two '---' lines";
+
+/// A family of front matter that was read, and the text it stands in.
+fn family(
+    name: &str,
+    text: &str,
+    front: FrontMatter,
+    provenance: Provenance,
+) -> Result<Family, KnowledgeError> {
+    let at =
+        |line: Option<usize>, what: String| KnowledgeError { file: name.to_owned(), line, what };
+    // The value to blame is looked for in the file, so that errors of meaning carry a line too.
+    let blame = |value: &str, what: String| {
+        let line = text.lines().position(|line| line.contains(value)).map(|index| index + 1);
+        at(line, what)
+    };
+    let (_, body, body_line) = split(text).ok_or_else(|| at(Some(1), UNFRAMED.to_owned()))?;
     let stem = file_name(name).trim_end_matches(".md");
     if front.family != stem {
         return Err(blame(
@@ -270,6 +289,15 @@ mod tests {
 
     fn read(text: &str) -> Result<Family, KnowledgeError> {
         parse("small.md", text, Provenance::BuiltIn)
+    }
+
+    #[test]
+    fn the_embedded_form_is_the_file_s() {
+        let from_json = built_in().expect("sound");
+        for ((name, json, text), family) in EMBEDDED.iter().zip(from_json) {
+            assert!(!json.is_empty(), "{name} is no YAML");
+            assert_eq!(parse(name, text, Provenance::BuiltIn).as_ref(), Ok(&family));
+        }
     }
 
     #[test]

@@ -151,6 +151,17 @@ pub struct Limits {
     pub bytes: u64,
 }
 
+/// How far a stream was read.
+#[derive(Debug, Default)]
+struct Progress {
+    /// Bytes read.
+    scanned: u64,
+    /// From here on nothing was left out.
+    floor: u64,
+    /// Whether something could not be had.
+    gaps: bool,
+}
+
 /// What a pattern of the automaton is.
 #[derive(Debug, Clone, Copy)]
 enum Pattern {
@@ -256,26 +267,29 @@ impl Scanner {
         let size = scan.size;
         let all = size <= limits.bytes;
         let head = if all { size } else { limits.bytes / 4 };
-        let mut result = self.part(content, 0, head, pass, &mut scan.scanned);
-        let mut floor = 0;
+        let mut progress = Progress::default();
+        let mut lacks = None;
+        let mut result = self.part(content, 0, head, pass, &mut progress);
         if let Ok(reached) = result
             && reached < size
             && !all
         {
             let rest = limits.bytes - head;
-            floor = reached.max(size.saturating_sub(rest));
-            if floor > reached {
+            let from = reached.max(size.saturating_sub(rest));
+            if from > reached {
                 pass.jump();
+                progress.floor = from;
+                lacks = Some("the beginning and the end");
             }
-            result = self.part(content, floor, rest, pass, &mut scan.scanned);
-            if floor > reached {
-                scan.stopped = Some(format!(
-                    "scanned {} of {}: the beginning and the end",
-                    Bytes(scan.scanned),
-                    Bytes(size)
-                ));
-            }
+            result = self.part(content, from, rest, pass, &mut progress);
         }
+        if progress.gaps {
+            lacks = lacks.or(Some("the rest is not in the recording"));
+        }
+        scan.scanned = progress.scanned;
+        scan.stopped = lacks.map(|lacks| {
+            format!("scanned {} of {}: {lacks}", Bytes(progress.scanned), Bytes(size))
+        });
         match result {
             Ok(reached) if reached < size => {
                 scan.stopped = Some(format!("became shorter while it was read, at byte {reached}"));
@@ -283,7 +297,7 @@ impl Scanner {
             Err(error) => scan.stopped = Some(format!("could not be read on: {error}")),
             Ok(_) => {}
         }
-        floor
+        progress.floor
     }
 
     /// Feeds at most `budget` bytes of data from an offset on; says where it stopped.
@@ -293,7 +307,7 @@ impl Scanner {
         from: u64,
         mut budget: u64,
         pass: &mut Pass<'_>,
-        scanned: &mut u64,
+        progress: &mut Progress,
     ) -> io::Result<u64> {
         let size = content.size();
         // What the pass wants to see again is at most a unit and a window.
@@ -301,6 +315,14 @@ impl Scanner {
         let (mut filled, mut base, mut position) = (0, from, from);
         let mut failed = None;
         while position < size && budget > 0 {
+            if let Some(end) = content.gap(position) {
+                // Nothing is known of what is not there, least of all how many lines it has.
+                pass.feed(&buffer[..filled], base, true);
+                pass.jump();
+                (filled, base, position) = (0, end, end);
+                (progress.floor, progress.gaps) = (end, true);
+                continue;
+            }
             let data = content.next_data(position).unwrap_or(size).min(size);
             if data > position {
                 // A hole ends what came before it.
@@ -316,7 +338,7 @@ impl Scanner {
                     filled += count;
                     position += count as u64;
                     budget -= count as u64;
-                    *scanned += count as u64;
+                    progress.scanned += count as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => {

@@ -12,7 +12,8 @@ use serde::Serialize;
 pub struct Exit {
     /// The exit code as printed.
     pub code: u32,
-    /// The signal that ended the process itself; 0 for none. 125 stands for "out of memory".
+    /// The signal that ended the process itself; 0 for none. Beyond the signals that there are,
+    /// Slurm keeps words of its own here: 125 is "out of memory", 53 that the job could not begin.
     pub signal: u32,
     /// Whether `code` may stand for `code + 128`.
     pub folded: bool,
@@ -41,15 +42,15 @@ impl Exit {
         match (self.signal, self.code) {
             (0, code) if (129..=192).contains(&code) => Some(code - 128),
             (0, _) => None,
-            (signal, _) => Some(signal),
+            (signal, _) => Some(signal).filter(|signal| own_word(*signal).is_none()),
         }
     }
 
     /// The exit in words, with both readings where there are two:
     /// `exit 11, or 139 (killed by SIGSEGV)`.
     pub fn in_words(self) -> String {
-        if self.signal == 125 {
-            return "out of memory".to_owned();
+        if let Some(word) = own_word(self.signal) {
+            return word.to_owned();
         }
         if self.signal != 0 {
             return match signal_name(self.signal) {
@@ -57,17 +58,45 @@ impl Exit {
                 None => format!("signal {}", self.signal),
             };
         }
-        let one = |code: u32| match code {
-            126 => "126 (found, but could not be executed)".to_owned(),
-            127 => "127 (command not found)".to_owned(),
-            129..=192 => match signal_name(code - 128) {
-                Some(name) => format!("{code} (killed by {name})"),
-                None => code.to_string(),
-            },
-            code => code.to_string(),
+        let one = |code: u32| match meaning(code) {
+            Some(meaning) => format!("{code} ({meaning})"),
+            None => code.to_string(),
         };
         let codes: Vec<String> = self.codes().into_iter().map(one).collect();
         format!("exit {}", codes.join(", or "))
+    }
+
+    /// The exit as recorded, with what that means where it says more than the numbers:
+    /// `127:0 (command not found, or 255)`, `11:0 (or 139: killed by SIGSEGV)`, `1:0`.
+    pub fn explained(self) -> String {
+        if self.signal != 0 {
+            return format!("{self} ({})", self.in_words());
+        }
+        let other = self.codes().get(1).map(|code| match meaning(*code) {
+            Some(meaning) => format!("or {code}: {meaning}"),
+            None => format!("or {code}"),
+        });
+        let words: Vec<String> = meaning(self.code).into_iter().chain(other).collect();
+        if words.is_empty() { self.to_string() } else { format!("{self} ({})", words.join(", ")) }
+    }
+}
+
+/// What Slurm says by a signal that is none.
+fn own_word(signal: u32) -> Option<&'static str> {
+    match signal {
+        53 => Some("standard output or the working directory could not be opened"),
+        125 => Some("out of memory"),
+        _ => None,
+    }
+}
+
+/// What a shell says by an exit code.
+fn meaning(code: u32) -> Option<String> {
+    match code {
+        126 => Some("found, but could not be executed".to_owned()),
+        127 => Some("command not found".to_owned()),
+        129..=192 => signal_name(code - 128).map(|name| format!("killed by {name}")),
+        _ => None,
     }
 }
 
@@ -138,6 +167,27 @@ mod tests {
         let exit = Exit { code: 0, signal: 11, folded: true };
         assert_eq!(exit.signal_number(), Some(11));
         assert_eq!(exit.in_words(), "killed by SIGSEGV");
-        assert_eq!(Exit { code: 0, signal: 53, folded: true }.in_words(), "signal 53");
+    }
+
+    #[test]
+    fn a_word_of_slurm_is_no_signal() {
+        // The job of Slurm 22.05 whose output lay in a folder that was not there exited so.
+        let no_output = Exit { code: 0, signal: 53, folded: true };
+        assert_eq!(no_output.signal_number(), None);
+        let words = "standard output or the working directory could not be opened";
+        assert_eq!(no_output.explained(), format!("0:53 ({words})"));
+        assert_eq!(Exit { code: 0, signal: 77, folded: true }.explained(), "0:77 (signal 77)");
+    }
+
+    #[test]
+    fn an_exit_is_explained_once() {
+        let explained = |code, signal, folded| Exit { code, signal, folded }.explained();
+        assert_eq!(explained(127, 0, true), "127:0 (command not found, or 255)");
+        assert_eq!(explained(127, 0, false), "127:0 (command not found)");
+        assert_eq!(explained(11, 0, true), "11:0 (or 139: killed by SIGSEGV)");
+        assert_eq!(explained(139, 0, false), "139:0 (killed by SIGSEGV)");
+        assert_eq!(explained(0, 125, true), "0:125 (out of memory)");
+        assert_eq!(explained(0, 9, true), "0:9 (killed by SIGKILL)");
+        assert_eq!(explained(1, 0, true), "1:0");
     }
 }

@@ -56,14 +56,17 @@ impl JobId {
             Some(_) => return Err(error()),
             None => (text.trim(), None),
         };
-        let (id, step) = match id.split_once('.') {
-            Some((id, step)) if word(step) => (id, Some(StepId(step.to_owned()))),
+        // A list of tasks may have dots of its own.
+        let whole = id.rfind(']').unwrap_or(0);
+        let (id, step) = match id[whole..].find('.').map(|dot| id.split_at(whole + dot)) {
+            Some((id, step)) if word(&step[1..]) => (id, Some(StepId(step[1..].to_owned()))),
             Some(_) => return Err(error()),
             None => (id, None),
         };
         let (number, part) = if let Some((number, task)) = id.split_once('_') {
             let part = if let Some(rest) = task.strip_prefix('[') {
-                Part::Tasks(rest.strip_suffix(']').unwrap_or(rest).to_owned())
+                let tasks = rest.strip_suffix(']').filter(|tasks| are_tasks(tasks));
+                Part::Tasks(tasks.ok_or_else(error)?.to_owned())
             } else {
                 Part::Task(digits(task).ok_or_else(error)?)
             };
@@ -74,14 +77,28 @@ impl JobId {
         } else {
             (id, Part::Whole)
         };
-        let number = digits(number).ok_or_else(error)?;
+        let number = digits(number).filter(|number| *number > 0).ok_or_else(error)?;
         Ok((Self { number, part, cluster }, step))
     }
 }
 
+/// A number of 32 bits, which is what schedulers count jobs, tasks and components with; their
+/// clients read a larger one as another.
 fn digits(text: &str) -> Option<u64> {
     let all = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    if all { text.parse().ok() } else { None }
+    if all { text.parse::<u32>().ok().map(u64::from) } else { None }
+}
+
+/// Whether a text lists tasks: `1,3-9,20-40:10%2`; a list that was cut ends with `...`.
+fn are_tasks(text: &str) -> bool {
+    let (list, at_once) = text.split_once('%').unwrap_or((text, "1"));
+    let is_range = |range: &str| {
+        let (range, step) = range.split_once(':').unwrap_or((range, "1"));
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        [first, last, step].into_iter().all(|number| digits(number).is_some())
+    };
+    let whole = list.strip_suffix(",...").unwrap_or(list);
+    digits(at_once).is_some() && whole.split(',').all(is_range)
 }
 
 impl FromStr for JobId {
@@ -142,7 +159,10 @@ mod tests {
 
     #[test]
     fn ids_print_as_they_were_typed() {
-        for text in ["123", "123_4", "123_[1-9%2]", "123+1", "123;west", "123_4;west"] {
+        let lists =
+            ["123_[1,3-9,20-40:10%2]", "123_[1-3,...]", "123_[0,...%2]", "123_[4294967295]"];
+        let plain = ["123", "123_4", "123_[1-9%2]", "123+1", "123;west", "123_4;west"];
+        for text in lists.into_iter().chain(plain) {
             assert_eq!(text.parse::<JobId>().map(|id| id.to_string()).as_deref(), Ok(text));
         }
         let (id, step) = JobId::parse_with_step("123_4.batch").expect("a step id");
@@ -161,6 +181,18 @@ mod tests {
             "123_",
             "123_x",
             "+1",
+            "0",
+            "4294967296",
+            "649_4294967297",
+            "649+4294967296",
+            "67_[$(id)]",
+            "67_[",
+            "67_[]",
+            "67_[1",
+            "67_[1-]",
+            "67_[1]2",
+            "67_[1%]",
+            "67_[-1]",
             "99999999999999999999999",
         ] {
             assert!(text.parse::<JobId>().is_err(), "{text}");

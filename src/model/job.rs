@@ -206,13 +206,12 @@ impl Job {
         if self.allocated.is_empty() { self.requested.gpus() } else { self.allocated.gpus() }
     }
 
-    /// The most that one task of one step used, with that step. Zero counts as not measured:
-    /// the sampler had not run yet.
+    /// The most that one task of one step used, with that step.
     pub fn peak_memory(&self) -> Option<(Bytes, &Step)> {
         self.steps
             .iter()
             .filter(|step| !step.id.is_extern())
-            .filter_map(|step| Some((step.max_rss.get().filter(|rss| rss.0 > 0)?, step)))
+            .filter_map(|step| Some((step.max_rss.get()?, step)))
             .max_by_key(|(rss, _)| *rss)
     }
 
@@ -244,7 +243,7 @@ pub struct Step {
     pub nodes: Known<u64>,
     /// The nodes it ran on.
     pub node_list: Option<String>,
-    /// The most that one task used, as sampled.
+    /// The most that one task used, as sampled; not gathered before the first sample.
     pub max_rss: Known<Bytes>,
     /// The node of that task.
     pub max_rss_node: Option<String>,

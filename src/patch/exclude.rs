@@ -3,6 +3,15 @@
 use super::script_edit::Edits;
 use super::setting::Sources;
 use super::{Proposal, Target};
+use crate::text::expand;
+
+/// No cluster has more nodes.
+const NODES: usize = 100_000;
+
+/// Whether a list such as `cn[01-03],gpu7` names a node.
+fn names(list: &str, node: &str) -> bool {
+    expand(list, NODES).is_ok_and(|names| names.iter().any(|name| name == node))
+}
 
 pub(super) fn propose(
     target: &Target<'_>,
@@ -23,9 +32,10 @@ pub(super) fn propose(
     let setting = sources.setting(&["exclude"])?;
     match setting.given() {
         None => sources.add(format!("--exclude={node}"), because, edits),
-        Some((_, list)) if list.split(',').any(|named| named == node) => {
-            Err(format!("{} already", setting.in_words()))
+        Some((_, list)) if list.contains('/') => {
+            Err(format!("{}: add {node} to that file", setting.in_words()))
         }
+        Some((_, list)) if names(list, node) => Err(format!("{} already", setting.in_words())),
         Some((_, list)) => {
             let list = format!("{list},{node}");
             sources.set(&setting, "exclude", &list, because, edits)

@@ -2,7 +2,7 @@
 
 use super::script_edit::Edits;
 use super::{Place, Proposal, Target};
-use crate::model::{BaseState, Job, Part, Step};
+use crate::model::{BaseState, Job, Part, Source, Step};
 use crate::script::{Directive, NoteKind, Script, SubmitLine, parse, parse_submit_line};
 
 /// The script and the submission command of a job.
@@ -40,6 +40,9 @@ impl<'a> Sources<'a> {
                 .ok()
                 .filter(|number| script.is_none() || *number < components)
                 .ok_or_else(|| format!("the script has no component {number}")),
+            _ if components > 1 && target.job.source == Source::Given => Err(format!(
+                "the script has {components} components, and of which the logs are is not known"
+            )),
             _ if components > 1 => Err(format!(
                 "the job has {components} components; ask for one of them, such as {}+0",
                 target.job.id.number

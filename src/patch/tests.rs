@@ -292,6 +292,10 @@ fn of_several_components_only_the_one_concerned_changes() {
     let mut job = killed(Bytes(50 * MIB), 1);
     let why = patched(&script, &job, Edit::Memory).expect_err("which?");
     assert!(why.contains("2 components") && why.contains("67+0"), "{why}");
+    let nobody =
+        Job { source: Source::Given, ..Job::bare(JobId::whole(0), job.state.clone(), job.source) };
+    let why = patched(&script, &nobody, Edit::Memory).expect_err("which?");
+    assert!(why.contains("2 components") && !why.contains("ask for"), "{why}");
     job.id = "67+1".parse().expect("an id");
     let inherited = patched(&script, &job, Edit::Memory).expect("changed");
     assert_eq!(
@@ -420,7 +424,13 @@ fn only_a_node_that_is_known_to_have_failed_is_left_out() {
     assert!(added.contains("#SBATCH --exclude=cn03\n"), "{added}");
     let extended = exclude("#SBATCH -x cn01", &one).expect("extended");
     assert!(extended.contains("#SBATCH -x cn01,cn03\n"), "{extended}");
-    assert!(exclude("#SBATCH -x cn01,cn03", &one).is_err(), "already left out");
+    for list in ["cn01,cn03", "cn[01-03]", "gpu7,cn[1,03]"] {
+        assert!(exclude(&format!("#SBATCH -x {list}"), &one).is_err(), "{list} has it already");
+    }
+    let extended = exclude("#SBATCH -x cn[01-02]", &one).expect("extended");
+    assert!(extended.contains("#SBATCH -x cn[01-02],cn03\n"), "{extended}");
+    let file = exclude("#SBATCH -x ./bad-nodes", &one).expect_err("a file");
+    assert!(file.ends_with("add cn03 to that file"), "{file}");
     assert!(exclude("#SBATCH -w cn03", &one).is_err(), "asked for by name");
     let mut two = failed_on(2, "cn[03-04]");
     let unknown = exclude("#SBATCH -t 10", &two).expect_err("which of them is not known");

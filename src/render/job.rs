@@ -3,7 +3,7 @@
 use std::io;
 
 use super::Report;
-use super::page::{Column, Label, Page};
+use super::page::{Column, Label, Page, WHOLE};
 use crate::answer::job::Records;
 use crate::answer::jobs::Jobs;
 use crate::model::{BaseState, Exit, Job, Known, Memory, MemoryScope, State, Step};
@@ -30,14 +30,7 @@ fn name(job: &Job) -> String {
 fn exit(exit: &Known<Exit>) -> String {
     match exit.get() {
         None => String::new(),
-        Some(exit) => {
-            let words = exit.in_words();
-            if words == format!("exit {}", exit.code) {
-                format!("exit {exit}")
-            } else {
-                format!("exit {exit} ({words})")
-            }
-        }
+        Some(exit) => format!("exit {}", exit.explained()),
     }
 }
 
@@ -79,13 +72,13 @@ pub(super) fn heading(page: &mut Page<'_>, job: &Job) -> io::Result<()> {
 impl Report for Jobs {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
         const COLUMNS: [Column; 7] = [
-            Column { heading: "JOBID", right: false, least: 8 },
+            Column { heading: "JOBID", right: false, least: WHOLE },
             Column { heading: "NAME", right: false, least: 6 },
             Column { heading: "USER", right: false, least: 4 },
             Column { heading: "PARTITION", right: false, least: 5 },
             Column { heading: "STATE", right: false, least: 9 },
-            Column { heading: "ELAPSED", right: true, least: 8 },
-            Column { heading: "ENDED", right: false, least: 11 },
+            Column { heading: "ELAPSED", right: true, least: WHOLE },
+            Column { heading: "ENDED", right: false, least: WHOLE },
         ];
         let rows: Vec<Vec<(Label, String)>> = self
             .jobs
@@ -192,11 +185,11 @@ fn steps(page: &mut Page<'_>, steps: &[Step]) -> io::Result<()> {
         Column { heading: "STEP", right: false, least: 5 },
         Column { heading: "NAME", right: false, least: 6 },
         Column { heading: "STATE", right: false, least: 9 },
-        Column { heading: "EXIT", right: true, least: 4 },
-        Column { heading: "ELAPSED", right: true, least: 8 },
-        Column { heading: "CPU TIME", right: true, least: 8 },
-        Column { heading: "TASKS", right: true, least: 5 },
-        Column { heading: "MAXRSS", right: true, least: 6 },
+        Column { heading: "EXIT", right: true, least: WHOLE },
+        Column { heading: "ELAPSED", right: true, least: WHOLE },
+        Column { heading: "CPU TIME", right: true, least: WHOLE },
+        Column { heading: "TASKS", right: true, least: WHOLE },
+        Column { heading: "MAXRSS", right: true, least: WHOLE },
     ];
     let rows: Vec<Vec<(Label, String)>> = steps
         .iter()

@@ -34,6 +34,11 @@ pub enum Format {
     Json,
 }
 
+/// Writes a value that is no report, such as a refusal, as one JSON document.
+pub fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+    json::write(value, out)
+}
+
 /// Writes a report.
 pub fn write(
     report: &impl Report,

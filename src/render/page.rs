@@ -75,6 +75,9 @@ pub(super) struct Column {
     pub(super) least: usize,
 }
 
+/// [`Column::least`] of a column that is never cut: half a number is another number.
+pub(super) const WHOLE: usize = usize::MAX;
+
 /// A cell.
 pub(super) type Cell = (Label, String);
 
@@ -315,5 +318,18 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines.iter().all(|line| text::width(line) <= 32), "{text}");
         assert!(lines[1].ends_with("  123"), "{text}");
+    }
+
+    #[test]
+    fn what_is_whole_is_never_cut() {
+        let columns = [
+            Column { heading: "NAME", right: false, least: 4 },
+            Column { heading: "EXIT", right: true, least: WHOLE },
+        ];
+        let rows = vec![vec![(Label::Plain, "x".repeat(9)), (Label::Plain, "255:125".to_owned())]];
+        // 4 + 2 + 7 columns are the least.
+        let text = drawn(&look(10, false, false), |page| page.table(&columns, &rows));
+        assert!(text.lines().all(|line| text::width(line) <= 13), "{text}");
+        assert!(text.ends_with("  255:125\n"), "{text}");
     }
 }

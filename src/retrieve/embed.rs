@@ -38,12 +38,15 @@ impl Embedder for HashEmbedder {
         }
         for (term, count) in counts {
             let weight = 1.0 + count.ln();
-            add(&mut vector, term.bytes(), weight);
+            add(&mut vector, term.bytes().fold(SEED, step), weight);
             let edged: Vec<char> = format!("<{term}>").chars().collect();
             for length in 3..=5 {
                 for piece in edged.windows(length) {
-                    let piece: String = piece.iter().collect();
-                    add(&mut vector, piece.bytes(), weight * PIECE_WEIGHT);
+                    let mut utf8 = [0; 4];
+                    let hash = piece
+                        .iter()
+                        .fold(SEED, |hash, c| c.encode_utf8(&mut utf8).bytes().fold(hash, step));
+                    add(&mut vector, hash, weight * PIECE_WEIGHT);
                 }
             }
         }
@@ -57,12 +60,15 @@ impl Embedder for HashEmbedder {
     }
 }
 
+/// FNV-1a, 64 bits: the same on every machine and in every version.
+const SEED: u64 = 0xcbf2_9ce4_8422_2325;
+
+fn step(hash: u64, byte: u8) -> u64 {
+    (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+}
+
 /// Adds a feature at its hashed place, with a hashed sign so that collisions cancel on average.
-fn add(vector: &mut [f32], feature: impl Iterator<Item = u8>, weight: f32) {
-    // FNV-1a, 64 bits: the same on every machine and in every version.
-    let hash = feature.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+fn add(vector: &mut [f32], hash: u64, weight: f32) {
     let sign = if hash >> 63 == 0 { weight } else { -weight };
     let place = usize::try_from((hash >> 8) % DIMENSIONS as u64).unwrap_or_default();
     if let Some(value) = vector.get_mut(place) {

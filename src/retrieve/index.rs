@@ -7,7 +7,7 @@ use super::{Chunk, Embedder, RetrieveError};
 use crate::model::FamilyId;
 
 /// Rises with every change of what is written.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const METRIC: &str = "cosine";
 
 /// Below this many vectors all are compared: as fast as the graph, and nothing is missed.
@@ -25,12 +25,18 @@ fn failed(error: impl std::fmt::Display) -> RetrieveError {
     RetrieveError::Index(error.to_string())
 }
 
-fn empty(dimensions: usize) -> Result<Index, RetrieveError> {
+fn empty(dimensions: usize, vectors: usize) -> Result<Index, RetrieveError> {
     let options = IndexOptions {
         dimensions,
         metric: MetricKind::Cos,
         quantization: ScalarKind::F32,
         ..IndexOptions::default()
+    };
+    // Where all vectors are compared nobody walks the graph: the smallest there is will do.
+    let options = if vectors < EXACT_BELOW {
+        IndexOptions { connectivity: 2, expansion_add: 1, ..options }
+    } else {
+        options
     };
     Index::new(&options).map_err(failed)
 }
@@ -46,7 +52,7 @@ impl Vectors {
         dimensions: usize,
         vectors: impl ExactSizeIterator<Item = Vec<f32>>,
     ) -> Result<Self, RetrieveError> {
-        let index = empty(dimensions)?;
+        let index = empty(dimensions, vectors.len())?;
         index.reserve_capacity_and_threads(vectors.len().max(1), 1).map_err(failed)?;
         for (key, vector) in (0_u64..).zip(vectors) {
             if vector.len() != dimensions {
@@ -173,7 +179,7 @@ pub(super) fn decode(
     if now != meta.chunks {
         return Err(RetrieveError::Stale { changed: changed(&meta.chunks, &now) });
     }
-    let loaded = empty(meta.dimensions)?;
+    let loaded = empty(meta.dimensions, chunks.len())?;
     loaded.load_from_buffer(index).map_err(failed)?;
     if loaded.size() != chunks.len() || loaded.dimensions() != meta.dimensions {
         return Err(failed("it does not hold what its description says"));

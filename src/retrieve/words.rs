@@ -4,7 +4,7 @@
 //! itself and `module`, `found`, `error`; numbers of more than three digits (addresses, ids, dates)
 //! say nothing and go.
 
-/// Words that say nothing about a failure.
+/// Words that say nothing about a failure, sorted.
 const STOP: &[&str] = &[
     "a", "about", "after", "again", "all", "an", "and", "any", "are", "as", "at", "be", "been",
     "before", "but", "by", "can", "could", "did", "do", "does", "each", "for", "from", "had",
@@ -14,10 +14,18 @@ const STOP: &[&str] = &[
     "which", "while", "who", "why", "will", "with", "would", "you", "your",
 ];
 
+/// The length of the longest of them.
+const LONGEST_STOP: usize = 6;
+
 /// The terms of a text, in order, repeated as they occur.
 pub(super) fn terms(text: &str) -> Vec<String> {
     let mut terms = Vec::new();
     for run in text.split(|c: char| !c.is_alphanumeric() && c != '_') {
+        // Most words of prose: nothing to take apart.
+        if run.bytes().all(|byte| byte.is_ascii_lowercase()) {
+            push(&mut terms, run);
+            continue;
+        }
         let parts: Vec<String> = run.split('_').flat_map(camel_parts).collect();
         if parts.len() > 1 {
             push(&mut terms, &run.to_lowercase());
@@ -31,7 +39,8 @@ pub(super) fn terms(text: &str) -> Vec<String> {
 
 fn push(terms: &mut Vec<String>, word: &str) {
     let number = word.bytes().all(|byte| byte.is_ascii_digit());
-    if word.is_empty() || STOP.contains(&word) || (number && word.len() > 3) {
+    let stopped = word.len() <= LONGEST_STOP && STOP.binary_search(&word).is_ok();
+    if word.is_empty() || stopped || (number && word.len() > 3) {
         return;
     }
     terms.push(stem(word));
@@ -88,6 +97,13 @@ fn stem(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn filling_words_are_sorted_as_they_are_searched() {
+        assert!(STOP.is_sorted());
+        assert_eq!(STOP.iter().map(|word| word.len()).max(), Some(LONGEST_STOP));
+        assert_eq!(terms("the job was killed"), ["job", "kill"]);
+    }
 
     #[test]
     fn identifiers_are_found_whole_and_in_parts() {

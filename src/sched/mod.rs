@@ -28,7 +28,7 @@ pub static ALL: &[Scheduler] = &[Scheduler { name: "slurm", detect: slurm::detec
 ///
 /// Looking costs no process of its own: what it learns, later questions use.
 pub fn detect<'h>(runner: &'h dyn Runner, settings: &config::Scheduler) -> Backend<'h> {
-    let none = Backend { name: "none", words: &Words::COMMON, jobs: None, explain: |_| None };
+    let none = Backend { name: "none", jobs: None, explain: |_| None };
     ALL.iter().find_map(|scheduler| (scheduler.detect)(runner, settings)).unwrap_or(none)
 }
 
@@ -37,8 +37,6 @@ pub fn detect<'h>(runner: &'h dyn Runner, settings: &config::Scheduler) -> Backe
 pub struct Backend<'h> {
     /// Its name.
     pub name: &'static str,
-    /// How its users speak.
-    pub words: &'static Words,
     /// Questions about jobs.
     pub jobs: Option<slurm::Jobs<'h>>,
     explain: fn(&str) -> Option<Reason>,
@@ -58,29 +56,6 @@ pub struct Reason {
     pub meaning: &'static str,
     /// What its owner can do.
     pub action: &'static str,
-}
-
-/// A scheduler's own terms, for sentences and patches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Words {
-    /// The scheduler's name as it is written.
-    pub scheduler: &'static str,
-    /// A named group of nodes with limits.
-    pub partition: &'static str,
-    /// The submission command.
-    pub submit: &'static str,
-    /// What begins a directive in a batch script.
-    pub directive: &'static str,
-}
-
-impl Words {
-    /// The terms that schedulers share, where none is there.
-    const COMMON: Self = Self {
-        scheduler: "the scheduler",
-        partition: "partition",
-        submit: "the submission command",
-        directive: "a directive",
-    };
 }
 
 /// A value, and what it lacks.
@@ -157,6 +132,21 @@ pub enum SchedError {
         /// The deadline.
         seconds: u64,
     },
+    /// There is no such user.
+    #[error("there is no user '{name}' here")]
+    UnknownUser {
+        /// The name or number given.
+        name: String,
+    },
+    /// There is no such cluster.
+    #[error("there is no cluster '{name}' here")]
+    UnknownCluster {
+        /// The name given.
+        name: String,
+    },
+    /// The demo cluster holds no answer.
+    #[error(transparent)]
+    NotInDemo(ExecError),
     /// The recording that is replayed holds no answer.
     #[error("the recording holds no answer to '{command}'")]
     NotRecorded {
@@ -182,6 +172,7 @@ impl From<ExecError> for SchedError {
                 Self::TimedOut { command, seconds: after.as_secs() }
             }
             ExecError::NotRecorded { command } => Self::NotRecorded { command },
+            ExecError::NotInDemo => Self::NotInDemo(error),
             ExecError::Io { command, reason } => Self::Failed { command, message: reason },
             ExecError::Truncated { command, cap } => {
                 Self::Failed { command, message: format!("it printed more than {cap} bytes") }

@@ -1,8 +1,8 @@
-//! Compressed lists of hosts: `n[01-03,05]` to names and back.
+//! Compressed lists of hosts: `n[01-03,05]` to names.
 //!
-//! The form is Slurm's. Expected results in the tests are those of `scontrol show hostnames` and
-//! `show hostlist` of Slurm 22.05, except that text after a bracket (`n[1-2]-int`), which that
-//! version refuses and later ones take, is taken.
+//! The form is Slurm's. Expected results in the tests are those of `scontrol show hostnames` of
+//! Slurm 22.05, except that text after a bracket (`n[1-2]-int`), which that version refuses and
+//! later ones take, is taken.
 
 /// Why a list was not expanded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -110,61 +110,6 @@ fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// Names as a compressed list, in their order: neighbours that differ only in their last number
-/// share a bracket.
-pub fn compress<S: AsRef<str>>(names: &[S]) -> String {
-    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
-    for name in names {
-        let name = name.as_ref();
-        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let number = &name[stem.len()..];
-        match groups.last_mut() {
-            Some((last, numbers)) if *last == stem && !number.is_empty() => {
-                if numbers.last().is_some_and(|before| !before.is_empty()) {
-                    numbers.push(number);
-                } else {
-                    groups.push((stem, vec![number]));
-                }
-            }
-            _ => groups.push((stem, vec![number])),
-        }
-    }
-    let words: Vec<String> = groups.iter().map(|(stem, numbers)| bracket(stem, numbers)).collect();
-    words.join(",")
-}
-
-fn bracket(stem: &str, numbers: &[&str]) -> String {
-    let mut ranges: Vec<(&str, &str)> = Vec::new();
-    for &number in numbers {
-        match ranges.last_mut() {
-            Some((low, high)) if follows(low, high, number) => *high = number,
-            _ => ranges.push((number, number)),
-        }
-    }
-    match ranges[..] {
-        [(low, high)] if low == high => format!("{stem}{low}"),
-        _ => {
-            let parts: Vec<String> = ranges
-                .iter()
-                .map(
-                    |(low, high)| {
-                        if low == high { (*low).to_owned() } else { format!("{low}-{high}") }
-                    },
-                )
-                .collect();
-            format!("{stem}[{}]", parts.join(","))
-        }
-    }
-}
-
-/// Whether expanding `low-number` would print `number` right after `high`.
-fn follows(low: &str, high: &str, number: &str) -> bool {
-    let Some(next) = high.parse::<u64>().ok().and_then(|high| high.checked_add(1)) else {
-        return false;
-    };
-    number == format!("{next:0width$}", width = low.len())
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -211,38 +156,12 @@ mod tests {
         assert_eq!(expand("n[1-5]", 5).map(|names| names.len()), Ok(5));
     }
 
-    /// Each pair was printed by `scontrol show hostlist` of Slurm 22.05.
-    #[test]
-    fn names_compress_as_scontrol_does() {
-        for (hosts, list) in [
-            ("n01,n02,n03,n05", "n[01-03,05]"),
-            ("n1,n2,n10", "n[1-2,10]"),
-            ("a1b1,a1b2,a2b1", "a1b[1-2],a2b1"),
-            ("c01,g02", "c01,g02"),
-            ("n9,n10,n11", "n[9-11]"),
-            ("n09,n10,n11", "n[09-11]"),
-            ("n1,n1,n2", "n[1,1-2]"),
-            ("login", "login"),
-            ("n099,n100,n101", "n[099-101]"),
-        ] {
-            let names: Vec<&str> = hosts.split(',').collect();
-            assert_eq!(compress(&names), list);
-        }
-    }
-
     proptest! {
         #[test]
         fn any_text_is_expanded_or_refused(list in "[\\[\\]a,0-9-]{0,24}") {
             if let Ok(names) = expand(&list, 200) {
                 prop_assert!(names.len() <= 200);
             }
-        }
-
-        #[test]
-        fn compressing_loses_nothing(
-            names in proptest::collection::vec("[a-c]{1,2}[0-9]{0,3}", 0..30),
-        ) {
-            prop_assert_eq!(expand(&compress(&names), 100), Ok(names));
         }
     }
 }

@@ -11,6 +11,8 @@ mod output;
 mod own_files;
 mod processes;
 mod readme;
+mod recordings;
 mod run;
 mod scheduler;
+mod text;
 mod usage;

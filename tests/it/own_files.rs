@@ -48,7 +48,11 @@ fn a_corrupt_index_is_not_used() {
     // Built again, it is sound again.
     test.run(&["kb", "build"]).ends(0);
     test.run(&["diagnose", "67"]).ends(0).says("stored index");
-    let _ = fs::remove_file(test.path(INDEX));
+    fs::remove_file(test.path(INDEX)).expect("removed");
+    let made = std::process::Command::new("mkfifo").arg(test.path(INDEX)).status().expect("mkfifo");
+    assert!(made.success());
+    test.run(&["diagnose", "67"]).ends(0).says("(host_oom)");
+    fs::remove_file(test.path(INDEX)).expect("removed");
     fs::create_dir(test.path(INDEX)).expect("made");
     test.run(&["diagnose", "67"]).ends(0).says("(host_oom)");
 }

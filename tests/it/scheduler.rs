@@ -1,5 +1,7 @@
 //! A scheduler that does not answer as it should.
 
+use std::fs;
+
 use crate::run::{Test, fixture};
 
 const NO_SCHEDULER_HINT: &str = "--demo shows a demo cluster; --log FILE needs no scheduler";
@@ -29,7 +31,19 @@ fn an_unknown_id_is_a_no() {
 #[test]
 fn what_is_no_id_is_told_so() {
     let test = Test::slurm("no-id");
-    for id in ["abc", "12x", "-5", "1..2", "67; rm -rf /", "\u{1b}[31m"] {
+    for id in [
+        "abc",
+        "12x",
+        "-5",
+        "1..2",
+        "67; rm -rf /",
+        "\u{1b}[31m",
+        "0",
+        "4294967363",
+        "67_4294967296",
+        "67_[",
+        "67_[$(id)]",
+    ] {
         let shown = test.run(&["diagnose", id]);
         shown.ends(64);
         assert!(!shown.stderr.contains('\u{1b}'), "{}", shown.all());
@@ -78,6 +92,17 @@ fn a_hanging_sacct_is_ended() {
         let shown = test.run(&["diagnose", "67"]);
         shown.ends(0).says("(host_oom)").says("this is the controller's record");
     }
+}
+
+/// Site wrappers around the clients leave such things behind.
+#[test]
+fn a_client_that_leaves_something_running_is_not_waited_for() {
+    let test = Test::slurm("background").env("JOBWISE_SCHEDULER_DEADLINE_SECONDS", "60");
+    let sacct = fs::read_to_string(test.path("bin/sacct")).expect("the client");
+    let (_, body) = sacct.split_once("pause()").expect("its header");
+    let (_, body) = body.split_once('\n').expect("its body");
+    test.client("sacct", &format!("pause 30 &\n{body}"));
+    test.run(&["job", "67"]).ends(0).says("OUT_OF_MEMORY");
 }
 
 #[test]

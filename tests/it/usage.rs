@@ -29,6 +29,22 @@ fn each_mistake_has_its_message() {
         (&["--config", "nosuch", "diagnose", "67"], "nosuch: no such file", SETTING),
         (&["--config", "/", "diagnose", "67"], "/: is a directory", SETTING),
         (&["--config", "/dev/zero", "kb", "list"], "/dev/zero: is not a regular file", SETTING),
+        (&["jobs", "-s", "FAILD"], "'FAILD' is not a state", "did you mean FAILED?"),
+        (
+            &["jobs", "-S", "now", "-E", "7d"],
+            "the window ends before it begins: now is not before 7d",
+            "-S is its begin, -E its end",
+        ),
+        (
+            &["stats", "-S", "1d", "-E", "2d"],
+            "the window ends before it begins: 1d is not before 2d",
+            "-S is its begin, -E its end",
+        ),
+        (
+            &["diagnose", "--log", "not.json", "--state", "TIMEOUTS"],
+            "'TIMEOUTS' is not a state",
+            "did you mean TIMEOUT?",
+        ),
         (
             &["jobs", "--since", "whenever"],
             "'whenever' is not a time",
@@ -43,6 +59,13 @@ fn each_mistake_has_its_message() {
         &["diagnose"],
         &["diagnose", "67", "--log", "x"],
         &["diagnose", "--log", "not.json", "--exit-code", "x"],
+        &["jobs", "-u", ""],
+        &["jobs", "-u", "ada,"],
+        &["jobs", "-s", ""],
+        &["jobs", "-A", ""],
+        &["jobs", "-p", ""],
+        &["jobs", "--name", ""],
+        &["stats", "-u", ""],
         &["nosuch"],
         &[],
     ] {
@@ -57,6 +80,107 @@ fn each_mistake_has_its_message() {
         "JOBWISE_SCAN_LIMIT_BYTES: 'scan.limit_bytes' must be a positive integer, not \"much\"",
         SETTING,
     );
+}
+
+/// Slurm's clients say it in 22.05 so; the question itself is nothing that a reader typed.
+#[test]
+fn a_user_or_cluster_that_is_not_there_is_a_no() {
+    let test = Test::slurm("nobody");
+    test.client(
+        "sacct",
+        "case \"$*\" in *--helpformat*) say fields ;; *--user=nosuch*) echo 'sacct: error: Invalid \
+         user id: nosuch' >&2; exit 1 ;; esac",
+    );
+    let hint = "-u takes login names and numeric ids";
+    for command in ["jobs", "stats"] {
+        let shown = test.run(&[command, "-u", "nosuch"]);
+        shown.ends(1).fails_with("there is no user 'nosuch' here", hint);
+    }
+    test.client(
+        "scontrol",
+        "echo \"scontrol: error: No cluster 'nosuch' known by database.\" >&2; exit 1",
+    );
+    let hint = "sacctmgr list clusters names them";
+    let shown = test.run(&["diagnose", "1;nosuch"]);
+    shown.ends(1).fails_with("there is no cluster 'nosuch' here", hint);
+}
+
+/// $LOGNAME is what anybody says; the number is the kernel's.
+#[test]
+fn whose_jobs_are_one_s_own_is_not_a_matter_of_the_environment() {
+    let test = Test::slurm("logname");
+    let log = test.path("calls").display().to_string();
+    let test = test.env("CALLS", &log).env("LOGNAME", "somebody").env("USER", "somebody");
+    test.run(&["jobs"]).ends(0);
+    let calls = std::fs::read_to_string(test.path("calls")).expect("asked");
+    let me = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").expect("me"));
+    assert!(calls.contains(&format!("--user={me}")) && !calls.contains("somebody"), "{calls}");
+}
+
+#[test]
+fn settings_of_others_that_cannot_be_read_are_told_and_left_out() {
+    let test = Test::new("settings");
+    let path = test.path("home/.config/jobwise/config.toml");
+    let told =
+        |reason: &str| format!("note: settings were left out: {}: {reason}\n", path.display());
+    std::fs::create_dir_all(&path).expect("made");
+    let shown = test.run(&["config", "show"]);
+    shown.ends(0).says("scan.limit_bytes");
+    assert_eq!(shown.stderr, told("is a directory"));
+    std::fs::remove_dir(&path).expect("removed");
+    test.file("home/.config/jobwise/config.toml", &b"#".repeat((1 << 20) + 1));
+    let shown = test.run(&["config", "show"]);
+    let reason = "is longer than the 1048576 bytes that settings may take";
+    assert_eq!((shown.ends(0).stderr.as_str(), shown.code), (told(reason).as_str(), 0));
+    // Named, it must be read.
+    let named = path.display().to_string();
+    let shown = test.run(&["--config", &named, "config", "show"]);
+    shown.ends(64).fails_with(&format!("{named}: {reason}"), SETTING);
+}
+
+#[test]
+fn the_demo_says_what_it_is() {
+    let test = Test::new("demo");
+    test.run(&["--demo", "jobs"]).ends(0).says("align-reads");
+    let message = "the demo cluster holds only the jobs that 'jobwise --demo jobs' lists";
+    let hint = "without --demo your own cluster is asked";
+    for args in [&["--demo", "jobs", "-S", "3d"][..], &["--demo", "diagnose", "999"]] {
+        test.run(args).ends(2).fails_with(message, hint);
+    }
+}
+
+#[test]
+fn help_and_mistakes_are_painted_only_where_that_is_wanted() {
+    let test = Test::new("paint").env("CLICOLOR_FORCE", "1");
+    for args in [&["--help"][..], &["nosuch"], &["jobs", "--help"]] {
+        let painted = test.run(args);
+        assert!(painted.all().contains('\u{1b}'), "{}", painted.all());
+        let plain = test.run(&[args, &["--no-color"]].concat());
+        assert!(!plain.all().contains('\u{1b}'), "{}", plain.all());
+        assert_eq!(plain.code, painted.code);
+    }
+}
+
+#[test]
+fn who_asks_for_json_gets_a_document_also_when_there_is_no_answer() {
+    let test = Test::slurm("json-errors");
+    for (args, code) in [
+        (&["job", "999"][..], 1),
+        (&["kb", "show", "nosuch"], 1),
+        (&["jobs", "-S", "bogus"], 64),
+        (&["jobs", "--nosuch"], 64),
+        (&[], 64),
+        (&["--config", "nosuch", "config", "show"], 64),
+        (&["--replay", "nosuch", "jobs"], 64),
+        (&["--demo", "job", "999"], 2),
+        (&["diagnose", "--log", "nosuch.out"], 3),
+    ] {
+        let shown = test.run(&[args, &["--json"]].concat());
+        let document = shown.ends(code).json();
+        assert_eq!(document["schema"], "jobwise/error/1", "{args:?}\n{}", shown.all());
+        assert_eq!(document["exit"], code);
+        assert!(document["error"].is_string() && !shown.stderr.is_empty(), "{}", shown.all());
+    }
 }
 
 #[test]

@@ -11,11 +11,12 @@ const REASONS: &str = include_str!("../../../fixtures/reasons.tsv");
 
 /// `text, family`: every distinct refusal that a real Slurm of each version printed for some hundred
 /// wrong submissions; the families were judged from the commands.
-const REFUSALS: [&str; 4] = [
+const REFUSALS: [&str; 5] = [
     include_str!("../../../fixtures/submit/rejections-20.11.tsv"),
     include_str!("../../../fixtures/submit/rejections-22.05.tsv"),
     include_str!("../../../fixtures/submit/rejections-24.11.tsv"),
     include_str!("../../../fixtures/submit/rejections-26.05.tsv"),
+    include_str!("../../../fixtures/submit/options-22.05.tsv"),
 ];
 
 fn waits_for(reason: &str) -> Verdict {
@@ -103,6 +104,8 @@ fn what_other_commands_print_is_no_refused_submission() {
         "slurm_update error: Invalid user id",
         "scancel: error: Kill job error on job id 1: Access/permission denied",
         "Submitted batch job 166",
+        "srun: Warning: can't run 4 processes on 9 nodes, setting nnodes to 4",
+        "sbatch: error: Ignoring unrecognized power option (x)",
         "sbatch: Job 181 to start at 2026-11-30T08:40:14 using 1 processors on nodes c01 in partition down",
         "",
     ] {

@@ -108,7 +108,7 @@ fn a_failed_step_in_a_completed_job_is_not_healthy() {
     let verdict = judge(Some(&silent), &[log]);
     assert_eq!(named(&verdict), "application_error");
     let told: Vec<&str> = verdict.causes[0].evidence.iter().map(|e| e.text.as_str()).collect();
-    assert!(told[0].starts_with("State FAILED, 7:0 (exit 7"), "{told:?}");
+    assert!(told[0].starts_with("State FAILED, 7:0"), "{told:?}");
     assert!(told[1].contains("the script's last command"), "{told:?}");
     // What the step said explains it better than that it failed.
     let import = "Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\nModuleNotFoundError: No module named 'torch'\n";
@@ -282,6 +282,17 @@ fn an_exception_after_another_is_no_cause() {
     let verdict = judge(Some(&job("FAILED", 1, 0)), &[log]);
     assert_eq!(named(&verdict), "Unknown");
     assert!(verdict.consequences.iter().any(|e| e.text.starts_with("requests.exceptions")));
+}
+
+#[test]
+fn a_collective_timeout_is_the_cause_only_where_nothing_came_before_it() {
+    // The lines of https://github.com/NVIDIA/Megatron-LM/issues/1207.
+    let timeout = "[rank3]:[E ProcessGroupNCCL.cpp:607] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600013 milliseconds before timing out.\n";
+    let raised = "Traceback (most recent call last):\n  File \"/home/alice/train.py\", line 3, in main\nKeyError: 'DATA_ROOT'\n";
+    let job = job("FAILED", 1, 0);
+    assert_eq!(named(&judge(Some(&job), &[timeout])), "nccl_timeout");
+    let both = format!("{raised}{timeout}");
+    assert_eq!(named(&judge(Some(&job), &[&both])), "application_error");
 }
 
 #[test]

@@ -8,11 +8,12 @@ struct Stream {
     bytes: Vec<u8>,
     /// From here to there nothing was ever written.
     hole: Option<(u64, u64)>,
+    gap: Option<(u64, u64)>,
 }
 
 impl Stream {
     fn new(bytes: impl Into<Vec<u8>>) -> Self {
-        Self { bytes: bytes.into(), hole: None }
+        Self { bytes: bytes.into(), hole: None, gap: None }
     }
 }
 
@@ -27,7 +28,9 @@ impl Content for Stream {
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let rest = self.bytes.get(usize::try_from(offset).unwrap()..).unwrap_or_default();
-        let count = rest.len().min(buffer.len());
+        let gap = self.gap.and_then(|(from, _)| from.checked_sub(offset)).filter(|left| *left > 0);
+        let left = gap.map_or(usize::MAX, |left| usize::try_from(left).unwrap());
+        let count = rest.len().min(buffer.len()).min(left);
         buffer[..count].copy_from_slice(&rest[..count]);
         Ok(count)
     }
@@ -39,6 +42,32 @@ impl Content for Stream {
         };
         (next < self.size()).then_some(next)
     }
+
+    fn gap(&self, offset: u64) -> Option<u64> {
+        self.gap.filter(|(from, to)| (*from..*to).contains(&offset)).map(|(_, to)| to)
+    }
+}
+
+#[test]
+fn over_a_gap_no_line_is_counted_and_nothing_is_joined() {
+    // Bytes 19 to 28 are not there; what reads there instead is zeros.
+    let bytes = b"one\ntwo: bad\nthree:\0\0\0\0\0\0\0\0\0\0bad\nfive: bad\nsix\n".to_vec();
+    let stream = Stream { gap: Some((19, 29)), ..Stream::new(bytes) };
+    let scan = scanner(&["bad"]).scan(&stream, ALL);
+    let hits: Vec<(Option<u64>, &str)> =
+        scan.hits.iter().map(|hit| (hit.line.number, hit.line.text.as_str())).collect();
+    assert_eq!(hits, [(Some(2), "two: bad"), (None, "five: bad")]);
+    assert_eq!(tail(&scan), ["bad", "five: bad", "six"]);
+    assert!(scan.tail.iter().all(|line| line.number.is_none()));
+    assert_eq!((scan.size, scan.scanned), (47, 37));
+    assert_eq!(
+        scan.stopped.as_deref(),
+        Some("scanned 37B of 47B: the rest is not in the recording")
+    );
+
+    let none = Stream { gap: Some((0, 47)), ..stream };
+    let scan = scanner(&["bad"]).scan(&none, ALL);
+    assert!(scan.hits.is_empty() && scan.tail.is_empty() && scan.stopped.is_some());
 }
 
 const ALL: Limits = Limits { bytes: u64::MAX };
@@ -173,7 +202,7 @@ fn holes_are_passed_over() {
     let mut log = b"error one\n".to_vec();
     log.resize(16 << 20, 0);
     log.extend_from_slice(b"\nerror two\n");
-    let stream = Stream { hole: Some((10, 16 << 20)), bytes: log };
+    let stream = Stream { hole: Some((10, 16 << 20)), ..Stream::new(log) };
     // The limit counts what is read, one block and what follows the hole.
     let scan = scanner(&["error"]).scan(&stream, Limits { bytes: 8 << 20 });
     let numbers: Vec<_> = scan.hits.iter().map(|hit| hit.line.number).collect();

@@ -33,23 +33,22 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::config;
-use crate::host::{Cmd, Finished, Output, Runner};
-use crate::model::{IdError, Job, JobId, Known, Limits, Notice, Part, Source, State};
+use crate::host::{Cmd, ExecError, Finished, Output, Runner};
+use crate::model::{BaseState, IdError, Job, JobId, Known, Limits, Notice, Part, Source, State};
 use crate::script::parse_submit_line;
 
-use super::{Backend, Filter, Found, SchedError, Users, Words};
+use super::{Backend, Filter, Found, SchedError, Users};
 use fields::{Field, Fields, Layout};
-use records::Reading;
+use records::{Reading, Records};
 use release::{Release, Version};
-use rows::Row;
-
-const WORDS: Words =
-    Words { scheduler: "Slurm", partition: "partition", submit: "sbatch", directive: "#SBATCH" };
+use rows::{Reader, Row};
 
 /// No site is known to keep ended jobs in the controller for longer.
 const CONTROLLER_MEMORY: SignedDuration = SignedDuration::from_hours(1);
 /// Once accounting has answered, a controller that is down may not hold that up for long.
 const SHORT_DEADLINE: Duration = Duration::from_secs(10);
+/// A list of some hundred thousand jobs; they are kept, the text is not.
+const LIST_LIMIT: u64 = 256 << 20;
 /// A batch script is text; what is larger is not read.
 const SCRIPT_LIMIT: u64 = 4 << 20;
 
@@ -62,7 +61,7 @@ pub(super) fn detect<'h>(
     // The field list is needed by every question, so looking costs nothing.
     let missing = matches!(jobs.fields(), Err(SchedError::NoScheduler));
     let explain = reasons::explain;
-    (!missing).then(|| Backend { name: "slurm", words: &WORDS, jobs: Some(jobs), explain })
+    (!missing).then(|| Backend { name: "slurm", jobs: Some(jobs), explain })
 }
 
 /// A record of accounting from its fields by `sacct`'s names, read as one that `sacct` printed:
@@ -125,11 +124,30 @@ impl<'h> Jobs<'h> {
     /// The jobs of a window, newest run of each, without steps or usage.
     pub fn list(&self, filter: &Filter) -> Result<Found<Vec<Job>>, SchedError> {
         let layout = self.fields()?.layout(false);
-        let cmd = self.selection(filter, (filter.since, filter.until), &layout).cap(1 << 30);
-        let (stdout, refusal) = self.partial(&cmd);
-        let (rows, unreadable) = rows::read(&stdout, &layout);
-        let (mut jobs, mut notices) = records::jobs(&rows, self.reading(&rows));
-        match refusal {
+        let cmd = self.selection(filter, (filter.since, filter.until), &layout).cap(LIST_LIMIT);
+        // `--state=RUNNING` also lists jobs that ran in the window and ended in it.
+        let states: Vec<BaseState> =
+            filter.states.iter().map(|word| State::parse(word).base).collect();
+        let wanted = |row: &Row<'_>| {
+            let name = row.get(Field::Name);
+            (states.is_empty() || states.contains(&State::parse(row.get(Field::State)).base))
+                && (filter.names.is_empty() || filter.names.iter().any(|named| named == name))
+        };
+        let reading = Reading { folded: self.is_folded(), cpu_time_lost: false };
+        let (mut reader, mut records) = (Reader::new(&layout), Records::new(reading));
+        let mut take = |row: Row<'_>| {
+            if wanted(&row) {
+                records.add(&row);
+            }
+        };
+        let mut silent = true;
+        let ended = self.runner.stream(&cmd, &mut |piece| {
+            silent &= piece.is_empty();
+            reader.feed(piece, &mut take);
+        });
+        let unreadable = reader.finish(&mut take);
+        let (jobs, mut notices) = records.finish();
+        match refusal(&cmd, ended, silent) {
             Some(error) if jobs.is_empty() => return Err(error),
             Some(error) => notices.push(broke_off(&error, "jobs")),
             None => {}
@@ -137,12 +155,6 @@ impl<'h> Jobs<'h> {
         if unreadable > 0 {
             notices.push(unreadable_rows(unreadable));
         }
-        // `--state=RUNNING` also lists jobs that ran in the window and ended in it.
-        let states: Vec<State> = filter.states.iter().map(|word| State::parse(word)).collect();
-        jobs.retain(|job| {
-            (states.is_empty() || states.iter().any(|state| state.base == job.state.base))
-                && (filter.names.is_empty() || filter.names.contains(&job.name))
-        });
         Ok(Found { value: jobs, notices })
     }
 
@@ -207,10 +219,8 @@ impl<'h> Jobs<'h> {
         cmd = match &filter.users {
             Users::All => cmd.arg("--allusers"),
             Users::Named(names) => cmd.arg(format!("--user={}", names.join(","))),
-            Users::Me => {
-                let caller = self.runner.caller();
-                cmd.arg(format!("--user={}", caller.name.unwrap_or_else(|| caller.uid.to_string())))
-            }
+            // The number is the kernel's word; the name is only what the environment says.
+            Users::Me => cmd.arg(format!("--user={}", self.runner.caller().uid)),
         };
         let narrow = [
             ("state", &filter.states),
@@ -236,7 +246,7 @@ impl<'h> Jobs<'h> {
             let cmd = self.ask("sacct", &["--helpformat"]);
             let output = self.query(&cmd)?;
             Fields::from_help(&output.stdout).ok_or_else(|| SchedError::Failed {
-                command: cmd.to_string(),
+                command: cmd.brief(),
                 message: "it printed no list of fields".to_owned(),
             })
         });
@@ -262,7 +272,7 @@ impl<'h> Jobs<'h> {
             Some(error) => notices.push(broke_off(&error, "steps")),
             None if jobs.is_empty() && unreadable > 0 => {
                 let message = unreadable_rows(unreadable).text;
-                return Err(SchedError::Failed { command: cmd.to_string(), message });
+                return Err(SchedError::Failed { command: cmd.brief(), message });
             }
             None => {}
         }
@@ -270,12 +280,7 @@ impl<'h> Jobs<'h> {
         if unreadable > 0 {
             notices.push(unreadable_rows(unreadable));
         }
-        if let Part::Tasks(tasks) = &id.part {
-            jobs.retain(|job| match &job.id.part {
-                Part::Task(task) => names_task(tasks, *task),
-                _ => true,
-            });
-        }
+        jobs.retain(|job| is_named(id, job));
         Ok(jobs)
     }
 
@@ -283,7 +288,9 @@ impl<'h> Jobs<'h> {
     fn controlled(&self, id: &JobId, patience: Duration) -> Result<(Vec<Job>, usize), SchedError> {
         let cmd = on_cluster(self.ask("scontrol", &["--oneliner"]), id).deadline(patience);
         let output = self.query(&cmd.arg("show").arg("job").arg(queried(id)))?;
-        Ok(scontrol::jobs(&output.stdout))
+        let (mut jobs, unreadable) = scontrol::jobs(&output.stdout);
+        jobs.retain(|job| is_named(id, job));
+        Ok((jobs, unreadable))
     }
 
     /// The jobs where accounting gave none: it is off or silent, or has not heard of them yet.
@@ -487,15 +494,9 @@ impl<'h> Jobs<'h> {
     /// Runs a query of records: what it printed, and what went wrong, perhaps after that.
     fn partial(&self, cmd: &Cmd) -> (Vec<u8>, Option<SchedError>) {
         let mut stdout = Vec::new();
-        match self.runner.stream(cmd, &mut |chunk| stdout.extend_from_slice(chunk)) {
-            Ok(finished) => {
-                let output = Output { stdout, finished };
-                let answered = is_answer(&output.finished, output.stdout.is_empty());
-                let refusal = (!answered).then(|| refusal::meaning(cmd, &output));
-                (output.stdout, refusal)
-            }
-            Err(error) => (stdout, Some(error.into())),
-        }
+        let ended = self.runner.stream(cmd, &mut |chunk| stdout.extend_from_slice(chunk));
+        let refusal = refusal(cmd, ended, stdout.is_empty());
+        (stdout, refusal)
     }
 
     /// Runs a query; what Slurm refuses becomes the error it means.
@@ -505,6 +506,15 @@ impl<'h> Jobs<'h> {
             return Ok(output);
         }
         Err(refusal::meaning(cmd, &output))
+    }
+}
+
+/// What went wrong with a query of records, whatever it printed before.
+fn refusal(cmd: &Cmd, ended: Result<Finished, ExecError>, silent: bool) -> Option<SchedError> {
+    match ended {
+        Ok(finished) if is_answer(&finished, silent) => None,
+        Ok(finished) => Some(refusal::meaning(cmd, &Output { stdout: Vec::new(), finished })),
+        Err(error) => Some(error.into()),
     }
 }
 
@@ -541,10 +551,30 @@ fn own_number(job: &Job) -> u64 {
     }
 }
 
-/// Whether a bracket of tasks, such as `1-9,20-40:10%2`, names one.
+/// Whether a record is of the job that was asked about: clients read numbers that are too large as
+/// others. A task and a component have a number of their own, by which they can be asked for too.
+fn is_named(id: &JobId, job: &Job) -> bool {
+    if own_number(job) == id.number && id.part == Part::Whole {
+        return true;
+    }
+    let same_part = match (&id.part, &job.id.part) {
+        (Part::Tasks(tasks), Part::Task(task)) => names_task(tasks, *task),
+        (Part::Task(asked), Part::Task(task)) => asked == task,
+        (Part::Component(asked), Part::Component(component)) => asked == component,
+        // Tasks that wait are one record.
+        _ => true,
+    };
+    job.id.number == id.number && same_part
+}
+
+/// Whether a bracket of tasks, such as `1-9,20-40:10%2`, names one; of a list that was cut (`...`)
+/// the rest may name any.
 fn names_task(tasks: &str, task: u64) -> bool {
     let tasks = tasks.split('%').next().unwrap_or("");
     tasks.split(',').any(|range| {
+        if range == "..." {
+            return true;
+        }
         let (range, step) = range.split_once(':').unwrap_or((range, "1"));
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         match (first.parse::<u64>(), last.parse(), step.parse()) {

@@ -6,13 +6,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::host::Output;
 use crate::model::{Job, JobId, Notice};
 
 use super::fields::Field;
 use super::records::{self, Reading};
 use super::rows::{Reader, Row};
-use super::{Filter, Jobs, SchedError, Users, is_answer, refusal, unreadable_rows};
+use super::{Filter, Jobs, SchedError, Users, refusal, unreadable_rows};
 
 impl Jobs<'_> {
     /// Passes on every run that ended in the window (`until` not included), and every record that
@@ -45,14 +44,13 @@ impl Jobs<'_> {
                 }
             };
             let mut silent = true;
-            let finished = self.runner.stream(&cmd, &mut |piece| {
-                silent = false;
+            let ended = self.runner.stream(&cmd, &mut |piece| {
+                silent &= piece.is_empty();
                 reader.feed(piece, &mut take);
-            })?;
+            });
             unreadable += reader.finish(&mut take);
-            if !is_answer(&finished, silent) {
-                let output = Output { stdout: Vec::new(), finished };
-                return Err(refusal::meaning(&cmd, &output));
+            if let Some(error) = refusal(&cmd, ended, silent) {
+                return Err(error);
             }
         }
         Ok(if unreadable > 0 { vec![unreadable_rows(unreadable)] } else { Vec::new() })

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::model::{
-    Exit, IdError, Job, JobId, Known, Notice, Part, Source, Span, State, Step, StepId, Tres,
+    Bytes, Exit, IdError, Job, JobId, Known, Notice, Part, Source, Span, State, Step, StepId, Tres,
 };
 
 use super::fields::{Field, Layout};
@@ -52,12 +52,30 @@ pub(super) fn has_exit_code(rows: &[Row<'_>]) -> bool {
 
 /// One job per id, in the order of the records, with steps and earlier runs.
 pub(super) fn jobs(rows: &[Row<'_>], reading: Reading) -> (Vec<Job>, Vec<Notice>) {
-    let mut found: Vec<(JobId, Runs)> = Vec::new();
-    let mut places: BTreeMap<JobId, usize> = BTreeMap::new();
+    let mut records = Records::new(reading);
     for row in rows {
+        records.add(row);
+    }
+    records.finish()
+}
+
+/// Jobs that are put together while their rows come.
+pub(super) struct Records {
+    reading: Reading,
+    found: Vec<(JobId, Runs)>,
+    places: BTreeMap<JobId, usize>,
+}
+
+impl Records {
+    pub(super) fn new(reading: Reading) -> Self {
+        Self { reading, found: Vec::new(), places: BTreeMap::new() }
+    }
+
+    pub(super) fn add(&mut self, row: &Row<'_>) {
+        let (found, reading) = (&mut self.found, self.reading);
         // `rows` lets only records pass that begin with an id.
-        let Ok((id, step)) = JobId::parse_with_step(row.get(Field::Id)) else { continue };
-        let place = *places.entry(id.clone()).or_insert_with(|| {
+        let Ok((id, step)) = JobId::parse_with_step(row.get(Field::Id)) else { return };
+        let place = *self.places.entry(id.clone()).or_insert_with(|| {
             found.push((id.clone(), Runs::default()));
             found.len() - 1
         });
@@ -71,9 +89,14 @@ pub(super) fn jobs(rows: &[Row<'_>], reading: Reading) -> (Vec<Job>, Vec<Notice>
             }),
         }
     }
-    let mut notices = Vec::new();
-    let jobs = found.into_iter().filter_map(|(id, runs)| runs.join(&id, &mut notices)).collect();
-    (jobs, notices)
+
+    /// The jobs, and what to say beside them.
+    pub(super) fn finish(self) -> (Vec<Job>, Vec<Notice>) {
+        let mut notices = Vec::new();
+        let found = self.found.into_iter();
+        let jobs = found.filter_map(|(id, runs)| runs.join(&id, &mut notices)).collect();
+        (jobs, notices)
+    }
 }
 
 /// One job from the fields of its record by Slurm's names, as of a release that is not known. The
@@ -104,8 +127,9 @@ impl Runs {
         for Loose { step, started, after } in self.steps {
             let holds = |run: &Job| match (run.started.get(), started) {
                 (Some(begin), Some(at)) => {
-                    at >= begin - CLOCK_SLACK
-                        && run.ended.get().is_none_or(|end| at <= end + CLOCK_SLACK)
+                    // Differences, not sums: a time may be the last that there is.
+                    begin.duration_since(at) <= CLOCK_SLACK
+                        && run.ended.get().is_none_or(|end| at.duration_since(end) <= CLOCK_SLACK)
                 }
                 _ => true,
             };
@@ -211,7 +235,11 @@ fn read_step(row: &Row<'_>, id: StepId, reading: Reading) -> Step {
         tasks: values::count(row.get(Field::Tasks)),
         nodes: positive(values::count(row.get(Field::Nodes))),
         node_list: values::word(row.get(Field::NodeList)),
-        max_rss: values::bytes(row.get(Field::MaxRss)),
+        // The sampler had not run yet: no step uses no memory.
+        max_rss: match values::bytes(row.get(Field::MaxRss)) {
+            Known::Value(Bytes(0)) => Known::NotGathered,
+            known => known,
+        },
         max_rss_node: values::word(row.get(Field::MaxRssNode)),
         submit_line: values::text(row.get(Field::SubmitLine)),
         stdout: values::text(row.get(Field::Stdout)),

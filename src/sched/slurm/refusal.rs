@@ -25,7 +25,7 @@ pub(super) fn meaning(cmd: &Cmd, output: &Output) -> SchedError {
     let stderr = String::from_utf8_lossy(&output.finished.stderr);
     let stdout = String::from_utf8_lossy(&output.stdout);
     let says = |texts: &[&str]| texts.iter().any(|text| stderr.contains(text));
-    let command = cmd.to_string();
+    let command = cmd.brief();
     if cmd.program == "sacct" && says(&NO_ACCOUNTING) {
         let message = first_line(cmd, &stderr).unwrap_or_default();
         return SchedError::NoAccounting { message };
@@ -35,6 +35,13 @@ pub(super) fn meaning(cmd: &Cmd, output: &Output) -> SchedError {
         if let Some(id) = ids.find_map(|arg| arg.split(',').next()?.parse().ok()) {
             return SchedError::UnknownJob { id };
         }
+    }
+    if let Some(name) = after(&stderr, "Invalid user id: ") {
+        return SchedError::UnknownUser { name: name.trim().to_owned() };
+    }
+    let cluster = after(&stderr, "No cluster '").and_then(|rest| rest.split_once('\''));
+    if let Some((name, _)) = cluster {
+        return SchedError::UnknownCluster { name: name.to_owned() };
     }
     // `scontrol show partition` complains on standard output; of others that is the answer.
     let said = || first_line(cmd, &stdout).filter(|_| cmd.program == "scontrol");
@@ -48,6 +55,11 @@ pub(super) fn meaning(cmd: &Cmd, output: &Output) -> SchedError {
     } else {
         SchedError::Failed { command, message }
     }
+}
+
+/// The rest of the line behind some words.
+fn after<'t>(text: &'t str, words: &str) -> Option<&'t str> {
+    text.split_once(words)?.1.lines().next()
 }
 
 /// The first line that says something, without `sacct: error:` before it.
@@ -90,6 +102,11 @@ mod tests {
         let forbidden = error("scontrol", &["write", "batch_script", "7", "-"], other);
         assert!(matches!(forbidden, SchedError::Forbidden { .. }), "{forbidden:?}");
         let user = error("sacct", &[], "sacct: error: Invalid user id: nosuchuser\n");
-        assert_eq!(user.to_string(), "'sacct' failed: Invalid user id: nosuchuser");
+        assert_eq!(user.to_string(), "there is no user 'nosuchuser' here");
+        // `scontrol --clusters=nosuch show job 1` of 22.05.
+        let cluster = "scontrol: error: No cluster 'nosuch' known by database.\nscontrol: error: \
+                       'nosuch' can't be reached now, or it is an invalid entry for --cluster.\n";
+        let cluster = error("scontrol", &["--clusters=nosuch", "show", "job", "1"], cluster);
+        assert_eq!(cluster.to_string(), "there is no cluster 'nosuch' here");
     }
 }

@@ -230,11 +230,82 @@ fn a_number_that_came_round_again_is_not_an_earlier_run() {
 
 #[test]
 fn names_with_pipes_newlines_and_separators_are_read() {
-    let found = recorded("22.05", "sacct-names", "79");
-    let names: Vec<&str> = found.value.iter().map(|job| job.name.as_str()).collect();
-    assert_eq!(names, ["a|b|c", "two\nlines", "unit\u{1f}sep"]);
-    assert!(found.value.iter().all(|job| job.state.base == BaseState::Completed));
-    assert!(found.value.iter().all(|job| job.steps.len() == 1));
+    // One answer about three jobs; each is found by its own number, and no other is.
+    for (number, name) in [("79", "a|b|c"), ("80", "two\nlines"), ("81", "unit\u{1f}sep")] {
+        let found = recorded("22.05", "sacct-names", number);
+        let [job] = &found.value[..] else { panic!("{number}: one job") };
+        assert_eq!((job.name.as_str(), job.state.base), (name, BaseState::Completed));
+        assert_eq!(job.steps.len(), 1);
+    }
+}
+
+/// A client reads a number that does not fit as another, and answers about that.
+#[test]
+fn no_other_job_is_answered_about() {
+    let fake = Fake::slurm("22.05").says("--jobs=", &fixture("22.05", "sacct-oom"));
+    let error = jobs(&fake).job(&id("68")).expect_err("67 is another job");
+    assert_eq!(error, SchedError::UnknownJob { id: id("68") });
+    let shown = fixture("22.05", "scontrol-oom");
+    let fake = Fake::slurm("22.05").says("--jobs=", b"").says("show job", &shown);
+    let error = jobs(&fake).job(&id("68")).expect_err("67 is another job");
+    assert_eq!(error, SchedError::UnknownJob { id: id("68") });
+    assert_eq!(jobs(&fake).job(&id("67")).map(|found| found.value.len()), Ok(1));
+}
+
+#[test]
+fn the_last_time_there_is_is_a_time() {
+    // jiff's last second is 253402207200; the job and its step end then.
+    let text = String::from_utf8(fixture("22.05", "sacct-oom")).expect("text");
+    let late = text.replace("1796034873", "253402207200");
+    assert_ne!(late, text);
+    let fake = Fake::slurm("22.05").says("--jobs=", late.as_bytes());
+    assert_eq!(
+        find(&fake, "67").value[0].ended.get().map(Timestamp::as_second),
+        Some(253_402_207_200)
+    );
+}
+
+#[test]
+fn memory_before_the_first_sample_is_not_zero() {
+    let text = String::from_utf8(fixture("22.05", "sacct-oom")).expect("text");
+    let peak = find(&Fake::slurm("22.05").says("--jobs=", text.as_bytes()), "67");
+    let sampled = peak.value[0].steps[0].max_rss.get().expect("sampled");
+    // As sacct of 22.05 prints it, in units of 1024.
+    let printed = format!("@~@{}K@~@", sampled.0 / 1024);
+    let zero = text.replace(&printed, "@~@0@~@");
+    assert_ne!(zero, text, "{printed}");
+    let found = find(&Fake::slurm("22.05").says("--jobs=", zero.as_bytes()), "67");
+    assert_eq!(found.value[0].steps[0].max_rss, Known::NotGathered);
+    assert_eq!(found.value[0].peak_memory(), None);
+}
+
+#[test]
+fn a_list_keeps_what_was_asked_for_of_what_is_printed() {
+    let rows = String::from_utf8(fixture("22.05", "sacct-oom")).expect("text");
+    let row = rows.lines().next().expect("a row");
+    let fields = Fields::from_help(&fixture("22.05", "sacct-helpformat")).expect("fields");
+    // The query by id has the columns of steps too.
+    let cells: BTreeMap<&str, &str> =
+        fields.layout(true).names().iter().copied().zip(row.split("@~@")).collect();
+    let cells: Vec<&str> = fields.layout(false).names().iter().map(|name| cells[name]).collect();
+    let row = cells.join("@~@");
+    let other = row.replacen("67@~@", "68@~@", 1).replace("OUT_OF_MEMORY", "RUNNING");
+    let comma = row.replacen("67@~@", "69@~@", 1).replace("@~@oom@~@", "@~@oom,2@~@");
+    let printed = format!("{row}\n{other}\n{comma}\n");
+    let fake = Fake::slurm("22.05").says("--allocations", printed.as_bytes());
+    let list = |states: &[&str], names: &[&str]| {
+        let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+        let filter = Filter { states: owned(states), names: owned(names), ..filter() };
+        let found = jobs(&fake).list(&filter).expect("a list").value;
+        found.iter().map(|job| job.id.number).collect::<Vec<_>>()
+    };
+    assert_eq!(list(&[], &[]), [67, 68, 69]);
+    assert_eq!(list(&["OUT_OF_MEMORY"], &[]), [67, 69]);
+    assert_eq!(list(&[], &["oom,2"]), [69]);
+    // sacct would take it for two names.
+    assert!(!fake.asked().iter().any(|command| command.contains("--name=")));
+    assert_eq!(list(&[], &["oom"]), [67, 68]);
+    assert!(fake.asked().iter().any(|command| command.contains("--name=oom")));
 }
 
 #[test]
@@ -457,8 +528,7 @@ fn what_cannot_be_answered_says_why() {
     let bad = "sacct: error: Invalid user id: nosuchuser\n";
     let fake = Fake::slurm("22.05").refuses("--allocations", 1, bad);
     let error = jobs(&fake).list(&filter()).expect_err("no such user");
-    assert_eq!(error.to_string().lines().count(), 1);
-    assert!(error.to_string().ends_with("Invalid user id: nosuchuser"), "{error}");
+    assert_eq!(error.to_string(), "there is no user 'nosuchuser' here");
     assert!(super::super::detect(&Fake::default(), &settings()).jobs.is_none());
     assert_eq!(super::super::detect(&Fake::slurm("22.05"), &settings()).name, "slurm");
 }
@@ -493,7 +563,7 @@ fn a_list_sends_both_ends_of_its_window_and_every_value_in_its_option() {
     for option in [
         "--starttime=uts1796000000",
         "--endtime=uts1796100000",
-        "--user=alice",
+        "--user=1001",
         "--state=FAILED",
         "--partition=batch",
     ] {
@@ -665,7 +735,7 @@ fn the_history_of_one_user_is_one_query() {
     let (runs, _) = each(&fake, &history(Users::Me));
     assert_eq!(runs.len(), 190);
     let asked = fake.asked();
-    assert_eq!(asked.iter().filter(|command| command.contains("--user=alice")).count(), 1);
+    assert_eq!(asked.iter().filter(|command| command.contains("--user=1001")).count(), 1);
     assert_eq!(asked.len(), 2, "the field list and the history: {asked:?}");
 }
 
