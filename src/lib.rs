@@ -21,10 +21,11 @@
 //! # One job id, from `cli` to `render`
 //!
 //! `cli` reads the arguments, chooses a [`host::Runner`] and calls [`answer::diagnose`]. That asks
-//! `sched` for the record, `script` for the directives of the batch script, `logs` for the
-//! streams and one scan of them, `classify` for the verdict, `retrieve` for the section of the
-//! knowledge base that says what to do, `patch` for the change to the script; and returns a
-//! report value that `render` turns into text or JSON.
+//! `sched` for the record; `logs` for the streams and one scan of them (`script` says where they are,
+//! if the record does not) for the signals of `knowledge`; `classify` for the verdict; `retrieve`
+//! for the section of the notes that says what to do; `patch` for the change to the script, as
+//! `script` reads it. What people wrote is masked, and a report value returned that `render` turns
+//! into text or JSON.
 //!
 //! # Seams
 //!

@@ -1,5 +1,7 @@
 //! Why did this job end as it did, and what exactly do I change?
 
+mod change;
+mod reading;
 mod surroundings;
 
 use std::path::{Path, PathBuf};
@@ -7,19 +9,17 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::{AnswerError, World, kb};
+use super::{AnswerError, World, kb, mask};
 use crate::classify::{self, Facts, LogFacts, Rules};
-use crate::host::{Content, Unpacked, is_packed};
-use crate::logs::{self, Line, Located, Scan, Scanner};
+use crate::logs::{self, Located, Scanner};
 use crate::model::{
-    BaseState, Edit, Evidence, Exit, FamilyId, Job, JobId, Known, Notice, Outcome, Source, State,
-    StepId, Stream, Verdict,
+    BaseState, Exit, FamilyId, Job, JobId, Known, Notice, Outcome, Source, State, Stream, Verdict,
 };
-use crate::patch::{self, Patch, Target};
+use crate::patch::Patch;
 use crate::retrieve::{Library, Match, Query, Wants, first_steps};
 use crate::sched::{Backend, SchedError};
-use crate::text;
 
+use reading::{Scanned, notices, quote_tails, read_logs};
 pub(super) use surroundings::AtHand;
 use surroundings::{Cluster, Surroundings};
 
@@ -220,7 +220,7 @@ pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagn
         match asked(&engine, world, &backend, text, hints) {
             Err(error) => answer.failures.push(Failure { id: text.clone(), error }),
             Ok((diagnoses, notices)) => {
-                answer.add_notices(notices);
+                answer.add_notices(mask::notices(notices));
                 answer.diagnoses.extend(diagnoses);
             }
         }
@@ -274,43 +274,37 @@ fn worth_diagnosing(jobs: Vec<Job>, limit: usize) -> (Vec<Job>, Option<Notice>) 
 /// Diagnoses one job. The one path from a record to an answer: only where the logs, the script and
 /// the limits come from differs.
 pub(super) fn one(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> Diagnosis {
-    let mut notices = Vec::new();
+    mask::diagnosis(unmasked(engine, job, surroundings))
+}
+
+fn unmasked(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> Diagnosis {
     if matches!(job.state.base, BaseState::Pending) {
         let verdict = classify::decide(&engine.rules, &record_alone(&job));
         let helps = waiting_helps(&engine.rules, &verdict);
         let waiting = job.reason.as_deref().map(|reason| waiting(surroundings, reason, helps));
-        return Diagnosis { waiting, ..bare(engine, job, verdict, notices) };
+        return Diagnosis { waiting, ..bare(engine, job, verdict) };
     }
     // A job that ended well is only looked at through its record; its log may say anything.
     if matches!(job.state.base, BaseState::Completed | BaseState::Running | BaseState::Suspended) {
         let verdict = classify::decide(&engine.rules, &record_alone(&job));
         if verdict.outcome != Outcome::Cause {
-            return bare(engine, job, verdict, notices);
+            return bare(engine, job, verdict);
         }
     }
 
     let (scanned, mut reports) = read_logs(engine, surroundings.logs(&job));
-    if scanned.is_empty() {
-        notices.push(no_logs(&job, &reports));
-    } else {
-        notices.extend(log_notices(&reports));
-    }
+    let notices = notices(&job, &reports);
     let verdict = classify::decide(&engine.rules, &facts_of(&job, &scanned, &reports));
-    let edits = first_edits(&engine.rules, &verdict);
-    let patch = if edits.is_empty() {
-        None
-    } else {
-        propose(&job, surroundings, &edits, &reports, &mut notices)
-    };
     if verdict.outcome == Outcome::Unknown {
         quote_tails(&scanned, &mut reports);
     }
-    Diagnosis { logs: reports, patch, ..bare(engine, job, verdict, notices) }
+    let mut told = Diagnosis { logs: reports, notices, ..bare(engine, job, verdict) };
+    told.patch = change::propose(&engine.rules, &mut told, surroundings);
+    told
 }
 
-/// Everything but logs and patch; with the fix that belongs to the verdict.
-fn bare(engine: &Engine, job: Job, mut verdict: Verdict, notices: Vec<Notice>) -> Diagnosis {
-    mask(&mut verdict);
+/// The record and the verdict, with the fix that belongs to it.
+fn bare(engine: &Engine, job: Job, verdict: Verdict) -> Diagnosis {
     let fix = match verdict.outcome {
         Outcome::Cause | Outcome::Unknown => fix(engine, &verdict),
         Outcome::Pending if !verdict.causes.is_empty() => fix(engine, &verdict),
@@ -328,7 +322,7 @@ fn bare(engine: &Engine, job: Job, mut verdict: Verdict, notices: Vec<Notice>) -
             index: engine.index.clone(),
             model: None,
         },
-        notices,
+        notices: Vec::new(),
     }
 }
 
@@ -394,20 +388,11 @@ pub(super) fn of_text(engine: &Engine, text: &[u8]) -> Diagnosis {
     if verdict.outcome == Outcome::Unknown {
         quote_tails(&scanned, &mut reports);
     }
-    Diagnosis { logs: reports, ..bare(engine, job, verdict, Vec::new()) }
+    mask::diagnosis(Diagnosis { logs: reports, ..bare(engine, job, verdict) })
 }
 
 /// A batch script is short; Slurm itself refuses one of more than 4 MiB.
 const SCRIPT_LIMIT: u64 = 4 << 20;
-
-/// A log that was read.
-struct Scanned {
-    path: String,
-    stream: Stream,
-    step: Option<StepId>,
-    task: Option<u64>,
-    scan: Scan,
-}
 
 fn record_alone(job: &Job) -> Facts<'_> {
     Facts { job: Some(job), logs: Vec::new(), logs_complete: false }
@@ -427,105 +412,6 @@ fn facts_of<'a>(job: &'a Job, scanned: &'a [Scanned], reports: &[LogReport]) -> 
     Facts { job: Some(job), logs: logs.collect(), logs_complete }
 }
 
-fn read_logs(engine: &Engine, located: Vec<Located>) -> (Vec<Scanned>, Vec<LogReport>) {
-    let read: Vec<(LogReport, Option<Scanned>)> = located
-        .into_par_iter()
-        .map(|log| {
-            let mut report = LogReport {
-                path: log.path.clone(),
-                stream: log.stream,
-                how: log.how,
-                size: Known::NotGathered,
-                scanned: Known::NotGathered,
-                unpacked: false,
-                trouble: None,
-                tail: Vec::new(),
-            };
-            match log.found {
-                Err(error) => {
-                    report.trouble = Some(error.to_string());
-                    (report, None)
-                }
-                Ok(content) => {
-                    report.unpacked = is_packed(&*content);
-                    let scan = scan(&engine.scanner, content, engine.scan);
-                    report.size = Known::Value(scan.size);
-                    report.scanned = Known::Value(scan.scanned);
-                    report.trouble.clone_from(&scan.stopped);
-                    let Located { path, stream, step, task, .. } = log;
-                    (report, Some(Scanned { path, stream, step, task, scan }))
-                }
-            }
-        })
-        .collect();
-    let (reports, scanned): (Vec<LogReport>, Vec<Option<Scanned>>) = read.into_iter().unzip();
-    (scanned.into_iter().flatten().collect(), reports)
-}
-
-/// One pass over a log, packed or not. Why a packed one gave no more comes before what the pass
-/// itself has to say.
-fn scan(scanner: &Scanner, content: Box<dyn Content>, limits: logs::Limits) -> Scan {
-    if !is_packed(&*content) {
-        return scanner.scan(&*content, limits);
-    }
-    let text = Unpacked::new(content, limits.bytes);
-    let mut scan = scanner.scan(&text, limits);
-    scan.stopped = text.trouble().map(str::to_owned).or(scan.stopped);
-    scan
-}
-
-/// What to say of logs that were read, but not as they are or not to their end, and of those that
-/// could not be read beside others that could.
-fn log_notices(reports: &[LogReport]) -> Vec<Notice> {
-    /// A job of a thousand ranks may have as many logs.
-    const TOLD: usize = 3;
-    let mut notices = Vec::new();
-    let unpacked: Vec<&str> =
-        reports.iter().filter(|log| log.unpacked).map(|log| log.path.as_str()).collect();
-    if !unpacked.is_empty() {
-        let (first, others) = unpacked.split_at(unpacked.len().min(TOLD));
-        let mut names: Vec<String> = first.iter().map(|&path| path.to_owned()).collect();
-        if !others.is_empty() {
-            names.push(text::count(others.len() as u64, "more log"));
-        }
-        let names = text::join(&names, "and");
-        let text = format!("unpacked {names}: lines and bytes count in the unpacked text");
-        notices.push(Notice::info("unpacked-log", text));
-    }
-    if reports.iter().all(|log| log.size == Known::Value(0)) {
-        let names: Vec<&str> = reports.iter().take(TOLD).map(|log| log.path.as_str()).collect();
-        let text = format!("nothing was written to {}", text::join(&names, "and"));
-        notices.push(Notice::warning("empty-log", text));
-    }
-    let incomplete: Vec<String> = reports
-        .iter()
-        .filter_map(|log| Some(format!("{}: {}", log.path, log.trouble.as_deref()?)))
-        .collect();
-    let (told, others) = incomplete.split_at(incomplete.len().min(TOLD));
-    notices.extend(told.iter().map(|text| Notice::warning("log-incomplete", text)));
-    if !others.is_empty() {
-        let text = format!(
-            "{} could not be read to the end",
-            text::count(others.len() as u64, "more log")
-        );
-        notices.push(Notice::warning("log-incomplete", text));
-    }
-    notices
-}
-
-/// Adds the last lines of each stream to its report.
-fn quote_tails(scanned: &[Scanned], reports: &mut [LogReport]) {
-    const LINES: usize = 5;
-    for log in scanned {
-        let Some(report) = reports.iter_mut().find(|report| report.path == log.path) else {
-            continue;
-        };
-        let from = log.scan.tail.len().saturating_sub(LINES);
-        let quote = |line: &Line| Quoted { line: line.number, text: text::masked(&line.text) };
-        report.tail = log.scan.tail[from..].iter().map(quote).collect();
-    }
-}
-
 fn waiting(surroundings: &impl Surroundings, reason: &str, waiting_helps: Option<bool>) -> Waiting {
     let known = surroundings.explain(reason);
     Waiting {
@@ -543,73 +429,6 @@ fn waiting_helps(rules: &Rules, verdict: &Verdict) -> Option<bool> {
     signals.iter().find(|signal| signal.id == cause.signal)?.waiting_helps
 }
 
-/// The edits of the first cause: its family's, and those of the signals that were seen. None when
-/// the cause is not known.
-fn first_edits(rules: &Rules, verdict: &Verdict) -> Vec<Edit> {
-    let cause = verdict.causes.first().filter(|_| verdict.outcome == Outcome::Cause);
-    let Some((cause, family)) = cause.and_then(|cause| Some((cause, rules.family(&cause.family)?)))
-    else {
-        return Vec::new();
-    };
-    let mut edits = family.edits.clone();
-    let heard = family.signals.iter().filter(|signal| cause.heard.contains(&signal.id));
-    edits.extend(heard.flat_map(|signal| signal.edits.iter().cloned()));
-    edits
-}
-
-/// The change to the script; `None` where nobody speaks of a script.
-fn propose(
-    job: &Job,
-    surroundings: &mut impl Surroundings,
-    edits: &[Edit],
-    logs: &[LogReport],
-    notices: &mut Vec<Notice>,
-) -> Option<Patch> {
-    // Only a larger request can meet a limit: nothing is asked of the scheduler for the rest.
-    let is_larger = edits.iter().any(|edit| matches!(edit, Edit::Memory | Edit::Time));
-    let partition = job.partition.as_deref().filter(|_| is_larger);
-    let limits = partition.and_then(|partition| {
-        let limits = surroundings.limits(partition)?;
-        limits.map_err(|error| notices.push(no_limits(partition, &error))).ok()
-    });
-    let environments = match &job.work_dir {
-        Some(directory) if edits.contains(&Edit::Activate) => environments(surroundings, directory),
-        _ => Vec::new(),
-    };
-    let unread = logs.iter().filter(|log| !log.size.is_value());
-    let folders = unread.filter_map(|log| Path::new(&log.path).parent());
-    let mut folders = folders.filter(|folder| surroundings.lacks_directory(folder));
-    let missing = if edits.contains(&Edit::MakeDirectory) { folders.next() } else { None };
-    let name = surroundings.script_name(job);
-    let script = match surroundings.script(job)? {
-        Ok((_, bytes)) => Some(bytes.as_slice()),
-        Err(tried) => {
-            notices.push(no_script(tried));
-            None
-        }
-    };
-    let target = Target {
-        script,
-        name: &name,
-        submit_line: job.submit_line.as_deref(),
-        job,
-        limits: limits.as_ref(),
-        suggestion: None,
-        environments: &environments,
-        missing_directory: missing.and_then(Path::to_str),
-    };
-    Some(patch::propose(&target, edits))
-}
-
-/// Virtual environments by their usual names in a job's directory.
-fn environments(surroundings: &impl Surroundings, directory: &str) -> Vec<String> {
-    let usual = [".venv", "venv", "env"].into_iter();
-    let there = usual.filter(|name| {
-        surroundings.has_file(&Path::new(directory).join(name).join("bin/activate"))
-    });
-    there.map(|name| format!("{}/{name}", directory.trim_end_matches('/'))).collect()
-}
-
 fn fix(engine: &Engine, verdict: &Verdict) -> Option<Fix> {
     let best = engine.sections(verdict, 1).into_iter().next()?;
     Some(Fix {
@@ -619,42 +438,6 @@ fn fix(engine: &Engine, verdict: &Verdict) -> Option<Fix> {
         steps: first_steps(&best.chunk.markdown),
         score: best.score,
     })
-}
-
-/// Nobody's token leaves in a quoted line or a captured value.
-fn mask(verdict: &mut Verdict) {
-    let evidence = |piece: &mut Evidence| piece.text = text::masked(&piece.text);
-    for cause in &mut verdict.causes {
-        cause.evidence.iter_mut().for_each(evidence);
-        cause.captures.values_mut().for_each(|value| *value = text::masked(value));
-    }
-    verdict.consequences.iter_mut().for_each(evidence);
-}
-
-fn no_logs(job: &Job, reports: &[LogReport]) -> Notice {
-    let text = match reports {
-        [] => "no log could be located".to_owned(),
-        [first, ..] => {
-            let trouble = first.trouble.as_deref().unwrap_or("empty");
-            format!("no log was read: {}: {trouble}", first.path)
-        }
-    };
-    let notice = Notice::warning("no-log", text);
-    if job.has_started() { notice.hint("name the log's folder with --log-dir DIR") } else { notice }
-}
-
-fn no_limits(partition: &str, error: &SchedError) -> Notice {
-    Notice::warning(
-        "no-limits",
-        format!(
-            "the limits of partition {partition} are unknown ({error}): the change is not capped"
-        ),
-    )
-}
-
-fn no_script(tried: &[String]) -> Notice {
-    let text = format!("the batch script could not be read ({})", tried.join("; "));
-    Notice::warning("no-script", text).hint("apply the change by hand")
 }
 
 impl Diagnoses {

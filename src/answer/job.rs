@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{AnswerError, World};
+use super::{AnswerError, World, mask};
 use crate::model::{Job, JobId, Notice};
 use crate::sched::SchedError;
 
@@ -24,8 +24,8 @@ pub fn job(world: World<'_>, ids: &[JobId]) -> Result<Records, AnswerError> {
     let mut records = Records { schema: "jobwise/job/1", jobs: Vec::new(), notices: Vec::new() };
     for id in ids {
         let found = source.job(id)?;
-        records.jobs.extend(found.value);
-        records.notices.extend(found.notices);
+        records.jobs.extend(found.value.into_iter().map(mask::job));
+        records.notices.extend(mask::notices(found.notices));
     }
     Ok(records)
 }

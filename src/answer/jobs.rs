@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{AnswerError, World};
+use super::{AnswerError, World, mask};
 use crate::model::{Job, Notice};
 use crate::sched::{Filter, SchedError};
 
@@ -41,7 +41,7 @@ pub fn jobs(world: World<'_>, filter: &Filter, limit: Option<usize>) -> Result<J
         since: filter.since,
         until: filter.until,
         total,
-        jobs,
-        notices: found.notices,
+        jobs: jobs.into_iter().map(mask::job).collect(),
+        notices: mask::notices(found.notices),
     })
 }

@@ -9,6 +9,7 @@ pub mod evaluate;
 pub mod job;
 pub mod jobs;
 pub mod kb;
+mod mask;
 pub mod settings;
 pub mod stats;
 mod window;

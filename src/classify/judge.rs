@@ -108,8 +108,12 @@ fn never_ran(job: &Job, facts: &Facts<'_>) -> bool {
         && facts.logs.iter().all(|log| log.scan.size == 0)
 }
 
-/// A wrapper prints the logs of its child jobs: what the scheduler said there is about those.
+/// A wrapper prints the logs of its child jobs: what the scheduler said there is about those. Where
+/// there are only logs, nobody knows which job is the one asked about.
 fn weigh_other_jobs(job: &Job, pieces: &mut [Piece]) {
+    if job.source == Source::Given {
+        return;
+    }
     let own: Vec<u64> = match (&job.id.part, job.raw_id.get()) {
         (Part::Whole, raw) => raw.into_iter().chain([job.id.number]).collect(),
         (_, Some(raw)) => vec![raw, job.id.number],

@@ -2,7 +2,8 @@
 //!
 //! Advice and conditional wording anchor nothing; a warning, an informational line or a program
 //! that says it carries on is no cause; the shell's trace repeats commands, not results; what the
-//! scheduler and the kernel say is final.
+//! scheduler and the kernel say is final. They are known by the beginning of their lines: the same
+//! words further on are a quotation.
 
 /// The manner of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +12,8 @@ pub(super) enum Manner {
     Official,
     /// A program states a fact.
     Statement,
-    /// It is not meant as an error, or the program says that it goes on.
+    /// It is not meant as an error, the program says that it goes on, or somebody else's words are
+    /// repeated.
     Harmless,
     /// Advice, a condition, or the shell's trace of a command: no evidence at all.
     NoEvidence,
@@ -19,14 +21,13 @@ pub(super) enum Manner {
 
 /// Judges a line; `at` is where the words that matter begin.
 pub(super) fn manner(text: &str, at: usize) -> Manner {
-    let line = message(text).trim_start();
-    if line.starts_with("slurmstepd") || line.starts_with("srun: ") || is_kernel(line) {
+    if is_official(text) {
         return Manner::Official;
     }
-    if is_trace(line) || is_advice(text, at) {
+    if is_trace(message(text).trim_start()) || is_advice(text, at) {
         return Manner::NoEvidence;
     }
-    if is_low_level(text.get(..at).unwrap_or(text)) || goes_on(text) {
+    if quotes_daemon(text) || is_low_level(text.get(..at).unwrap_or(text)) || goes_on(text) {
         return Manner::Harmless;
     }
     Manner::Statement
@@ -57,9 +58,54 @@ pub(super) fn message(text: &str) -> &str {
     rest
 }
 
-fn is_kernel(line: &str) -> bool {
-    const STARTS: [&str; 3] = ["Memory cgroup out of memory", "Out of memory: Kill", "kernel: "];
-    STARTS.iter().any(|start| line.starts_with(start)) || line.contains(" kernel: ")
+/// Whether a daemon of the scheduler, its launcher or the kernel wrote the line. Nothing may stand
+/// before their names but the time, and in lines of syslog the host.
+pub(super) fn is_official(text: &str) -> bool {
+    const KERNEL: [&str; 3] = ["Memory cgroup out of memory", "Out of memory: Kill", "kernel: "];
+    let line = behind_time(text).trim_start();
+    let daemon = ["slurmstepd", "slurmd"].iter().any(|name| {
+        let rest = line.strip_prefix(name);
+        rest.and_then(|rest| rest.split_once(": ")).is_some_and(|(host, _)| !host.contains(' '))
+    });
+    let kernel = || KERNEL.iter().any(|start| line.starts_with(start)) || is_syslog(text);
+    daemon || line.starts_with("srun: ") || kernel()
+}
+
+/// Whether the words of a daemon are repeated further on in a line. What a program left of a line
+/// without an end, as progress bars do, stands before them without a blank.
+fn quotes_daemon(text: &str) -> bool {
+    ["slurmstepd", "srun: error: "].iter().any(|name| {
+        let mut places = text.match_indices(name).map(|(at, _)| &text[..at]);
+        places.any(|before| before.ends_with([' ', '"', '\'', '`', '(', '[']))
+    })
+}
+
+/// What follows the time at the beginning of a line, in brackets or not.
+fn behind_time(text: &str) -> &str {
+    let is_time = |word: &str| {
+        word.bytes().any(|b| b.is_ascii_digit())
+            && word.bytes().all(|b| b.is_ascii_digit() || b"-:.,/+TZ ".contains(&b))
+    };
+    let mut rest = text;
+    for _ in 0..3 {
+        let tagged = rest.strip_prefix('[').and_then(|inner| inner.split_once(']'));
+        let (word, behind) = tagged.or_else(|| rest.split_once(' ')).unwrap_or((rest, ""));
+        if !is_time(word.trim()) {
+            break;
+        }
+        rest = behind.trim_start_matches([' ', ':']);
+    }
+    rest
+}
+
+/// `Nov 30 10:34:25 c04 kernel: ...`, or with the time as one word.
+fn is_syslog(text: &str) -> bool {
+    let Some((before, _)) = text.split_once(" kernel: ") else { return false };
+    let words: Vec<&str> = before.split_ascii_whitespace().collect();
+    let time = words
+        .get(words.len().saturating_sub(2))
+        .is_some_and(|word| word.contains(':') && word.starts_with(|c: char| c.is_ascii_digit()));
+    time && words.len() <= 4
 }
 
 /// `set -x` prints `+ command`, one plus for each level.
@@ -213,8 +259,34 @@ mod tests {
         ] {
             assert_eq!(manner(text, 0), Manner::Official, "{text}");
         }
+        for text in [
+            "2026-11-30T10:34:25 slurmstepd: error: *** JOB 67 ON c04 CANCELLED ***",
+            "[2026-11-30T10:34:25.123] slurmd: error: x",
+            "[12345.678901] Out of memory: Killed process 1 (python3)",
+            "Nov 30 10:34:25 c04 kernel: Out of memory: Killed process 1 (python3)",
+            "2026-11-30T10:34:25+01:00 c04 kernel: Killed process 1 (python3)",
+        ] {
+            assert_eq!(manner(text, 0), Manner::Official, "{text}");
+        }
         assert_eq!(manner("Segmentation fault", 0), Manner::Statement);
         // SQLite's message; the word alone does not mean a repetition.
         assert_eq!(manner("attempt to write a readonly database", 0), Manner::Statement);
+    }
+
+    #[test]
+    fn who_quotes_the_scheduler_is_not_the_scheduler() {
+        for text in [
+            "echo \"slurmstepd: error: *** JOB 1 ON c01 CANCELLED DUE TO TIME LIMIT ***\"",
+            "RuntimeError: slurmstepd: error: Detected 1 oom-kill event(s) in StepId=1.batch.",
+            "2026-11-30 10:34:25 ERROR slurmstepd: error: Detected 1 oom-kill event(s)",
+            "[child] srun: error: c04: task 1: Segmentation fault",
+        ] {
+            assert_eq!(of(text, "error: "), Manner::Harmless, "{text}");
+        }
+        let glued = "50%|##  | 5/10 [00:01<00:01, 4.9it/s]slurmstepd: error: *** JOB 1 ON c01 ***";
+        let manual = "the manual says: c04 kernel: Out of memory";
+        for text in [glued, manual, "slurmstepd died: why"] {
+            assert_eq!(manner(text, text.len()), Manner::Statement, "{text}");
+        }
     }
 }

@@ -277,11 +277,19 @@ fn time_used_up(job: &Job) -> Said {
     let text = format!("{elapsed} of {limit}");
     if elapsed >= limit {
         Said::for_it("Elapsed", None, text)
+    } else if elapsed.as_millis() < limit.as_millis() / 2 && !timed_out(job) {
+        Said::against(0.4, "Elapsed", text)
     } else if elapsed.as_millis() < limit.as_millis() / 10 * 9 {
         Said::against(0.7, "Elapsed", text)
     } else {
         Said::NOTHING
     }
+}
+
+/// Whether the record itself speaks of a time limit. That of a step may be shorter than the job's.
+fn timed_out(job: &Job) -> bool {
+    let states = job.steps.iter().map(|step| &step.state).chain([&job.state]);
+    states.into_iter().any(|state| matches!(state.base, BaseState::Timeout | BaseState::Cancelled))
 }
 
 fn cpu_was_busy(job: &Job) -> Said {

@@ -19,13 +19,12 @@ pub(super) struct Voice {
 
 /// Reads the hits of the stream with this number.
 pub(super) fn listen(rules: &Rules, number: usize, log: &LogFacts<'_>) -> Voice {
-    let covered = Covered::of(log.scan);
     let mut pieces = Vec::new();
     for hit in &log.scan.hits {
         let block = hit.block.and_then(|index| log.scan.blocks.get(index));
         for found in rules.matches(hit.literal, &hit.line.text) {
             let fallback = rules.families()[found.family].fallback;
-            pieces.extend(piece(number, log, &covered, hit, block, found, fallback));
+            pieces.extend(piece(number, log, hit, block, found, fallback));
         }
     }
     pieces.sort_by_key(|piece| piece.at);
@@ -64,7 +63,6 @@ fn names_exception(text: &str) -> bool {
 fn piece(
     number: usize,
     log: &LogFacts<'_>,
-    covered: &Covered,
     hit: &Hit,
     block: Option<&Block>,
     found: Match<'_>,
@@ -86,7 +84,8 @@ fn piece(
         (Manner::Harmless, Role::Root) => Role::Confirm,
         (_, role) => role,
     };
-    let work_after = hit.lines_after.saturating_sub(covered.after(line));
+    // The lines of failures themselves are no work.
+    let work_after = hit.other_lines_after;
     let mut score = found.signal.weight;
     if !official && role == Role::Root {
         score *= handled(concludes, work_after);
@@ -177,18 +176,15 @@ fn order(rules: &Rules, pieces: &mut [Piece], first_unexplained: Option<u64>) {
 }
 
 fn evidence(log: &LogFacts<'_>, line: &Line, signal: String, role: Role) -> Evidence {
-    Evidence { signal, role, place: place(log, line, line.length), text: line.text.clone() }
-}
-
-fn place(log: &LogFacts<'_>, line: &Line, length: u64) -> Place {
-    Place::Log {
+    let place = Place::Log {
         path: log.path.to_owned(),
         line: line.number,
         offset: line.offset,
-        length,
+        length: line.length,
         // A prefix in the line knows better than the name of the file.
         rank: line.rank.or(log.task),
-    }
+    };
+    Evidence { signal, role, place, text: line.text.clone() }
 }
 
 /// Whether a traceback was raised by a line of the user's own. An error raised inside a package, or
@@ -197,16 +193,10 @@ fn raised_by_user(traceback: Option<&Block>) -> bool {
     traceback.and_then(|block| block.frames.last()).is_some_and(is_own)
 }
 
-/// The innermost frame that is the user's own; its place is the traceback that holds it.
+/// The innermost frame that is the user's own.
 fn own_frame(log: &LogFacts<'_>, block: &Block) -> Option<Evidence> {
     let frame = block.frames.iter().rev().find(|frame| is_own(frame))?;
-    let end = block.terminal.as_ref()?.offset;
-    Some(Evidence {
-        signal: "frame".to_owned(),
-        role: Role::Confirm,
-        place: place(log, &block.first, end.saturating_sub(block.first.offset)),
-        text: format!("File \"{}\", line {}, in {}", frame.file, frame.line, frame.function),
-    })
+    Some(evidence(log, &frame.at, "frame".to_owned(), Role::Confirm))
 }
 
 /// Whether a frame lies outside the interpreter and installed packages.
@@ -214,39 +204,4 @@ fn is_own(frame: &Frame) -> bool {
     const FOREIGN: [&str; 5] =
         ["site-packages/", "dist-packages/", "/lib/python", "/lib64/python", "<frozen "];
     !FOREIGN.iter().any(|part| frame.file.contains(part))
-}
-
-/// The lines of a stream that are part of failures themselves, so that they do not count as work.
-struct Covered {
-    /// Ranges of line numbers, sorted, not overlapping, ends included.
-    ranges: Vec<(u64, u64)>,
-}
-
-impl Covered {
-    fn of(scan: &Scan) -> Self {
-        let hits = scan.hits.iter().filter_map(|hit| hit.line.number).map(|line| (line, line));
-        let blocks = scan.blocks.iter().filter_map(|block| {
-            let first = block.first.number?;
-            let last = block.terminal.as_ref().and_then(|line| line.number).unwrap_or(first);
-            Some((first, last))
-        });
-        let mut all: Vec<(u64, u64)> = hits.chain(blocks).collect();
-        all.sort_unstable();
-        let mut ranges: Vec<(u64, u64)> = Vec::new();
-        for (first, last) in all {
-            match ranges.last_mut() {
-                Some(open) if first <= open.1 => open.1 = open.1.max(last),
-                _ => ranges.push((first, last)),
-            }
-        }
-        Self { ranges }
-    }
-
-    /// How many covered lines stand after a line.
-    fn after(&self, line: &Line) -> u32 {
-        let Some(number) = line.number else { return 0 };
-        let later = self.ranges.iter().filter(|(_, last)| *last > number);
-        let count: u64 = later.map(|(first, last)| last - (*first).max(number + 1) + 1).sum();
-        u32::try_from(count).unwrap_or(u32::MAX)
-    }
 }

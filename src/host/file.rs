@@ -14,6 +14,11 @@ pub trait Content: Send + Sync {
     /// When it was last written, where that is known.
     fn modified(&self) -> Option<Timestamp>;
 
+    /// The numeric id of its owner, where that is known.
+    fn owner(&self) -> Option<u32> {
+        None
+    }
+
     /// Reads at a position into `buffer`; 0 at the end. Never moves a shared cursor.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 

@@ -120,7 +120,13 @@ pub(super) struct Kept {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum KeptOutcome {
-    Content { size: u64, modified: Option<Timestamp>, ranges: Vec<Range> },
+    Content {
+        size: u64,
+        modified: Option<Timestamp>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        owner: Option<u32>,
+        ranges: Vec<Range>,
+    },
     Error(FileErrorKind),
 }
 

@@ -40,6 +40,15 @@ pub struct Caller {
     pub name: Option<String>,
 }
 
+impl Caller {
+    /// Whether a file may be read for the job of the user with this id. A job's owner chooses the names
+    /// of its files; whoever may read more must not be led to files that its owner could not show.
+    pub fn may_read_for(&self, owner: Option<u64>, content: &dyn Content) -> bool {
+        let (Some(job), Some(file)) = (owner, content.owner()) else { return true };
+        job == u64::from(self.uid) || job == u64::from(file)
+    }
+}
+
 /// The outside world.
 pub trait Runner: Sync {
     /// Runs one allow-listed query. Standard output goes to `sink` in chunks as it comes;

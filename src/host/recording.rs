@@ -157,6 +157,7 @@ impl Runner for Recording<'_> {
             Ok(parts) => KeptOutcome::Content {
                 size: parts.size,
                 modified: parts.modified,
+                owner: parts.owner,
                 ranges: parts
                     .kept
                     .iter()
@@ -204,13 +205,14 @@ impl Runner for Recording<'_> {
 ///
 /// Of a packed file the text is masked and packed again: in it a secret could not be seen.
 fn parts(content: Box<dyn Content>) -> std::io::Result<Parts> {
+    let owner = content.owner();
     if is_packed(&*content) {
         let text = Unpacked::new(content, 2 * HALF);
         let modified = text.modified();
         let mut bytes = text.read_all(2 * HALF)?;
         mask_secrets(&mut bytes);
         let packed: Arc<[u8]> = pack(&bytes, text.trouble().is_none())?.into();
-        return Ok(Parts { size: packed.len() as u64, modified, kept: vec![(0, packed)] });
+        return Ok(Parts { size: packed.len() as u64, modified, owner, kept: vec![(0, packed)] });
     }
     let size = content.size();
     let spans: &[(u64, u64)] =
@@ -229,7 +231,7 @@ fn parts(content: Box<dyn Content>) -> std::io::Result<Parts> {
         mask_secrets(&mut bytes);
         kept.push((start, Arc::from(bytes)));
     }
-    Ok(Parts { size, modified: content.modified(), kept })
+    Ok(Parts { size, modified: content.modified(), owner, kept })
 }
 
 #[cfg(test)]
@@ -247,7 +249,7 @@ mod tests {
         let refused = runner.run(&Cmd::new("scontrol", &["update", "x=y"]));
         let content = runner.open(file).map(|content| {
             let bytes = content.read_all(u64::MAX).expect("readable");
-            (content.size(), content.modified(), bytes)
+            (content.size(), content.modified(), content.owner(), bytes)
         });
         let absent = runner.open(Path::new("/no/such/file")).map(|_| ());
         let list = runner.list(file.parent().expect("a folder"));

@@ -194,10 +194,10 @@ impl Runner for Replay {
         match kept.map(|kept| &kept.outcome) {
             None => Err(FileError::new(path, FileErrorKind::NotRecorded)),
             Some(KeptOutcome::Error(kind)) => Err(FileError::new(path, *kind)),
-            Some(KeptOutcome::Content { size, modified, ranges }) => {
+            Some(KeptOutcome::Content { size, modified, owner, ranges }) => {
                 let kept =
                     ranges.iter().map(|range| (range.offset, self.blob(&range.blob))).collect();
-                Ok(Box::new(Parts { size: *size, modified: *modified, kept }))
+                Ok(Box::new(Parts { size: *size, modified: *modified, owner: *owner, kept }))
             }
         }
     }
@@ -239,6 +239,7 @@ impl Runner for Replay {
 pub(super) struct Parts {
     pub(super) size: u64,
     pub(super) modified: Option<Timestamp>,
+    pub(super) owner: Option<u32>,
     /// Start and bytes of each part, in order; none lies over another or beyond the size.
     pub(super) kept: Vec<(u64, Arc<[u8]>)>,
 }
@@ -257,6 +258,10 @@ impl Content for Parts {
 
     fn modified(&self) -> Option<Timestamp> {
         self.modified
+    }
+
+    fn owner(&self) -> Option<u32> {
+        self.owner
     }
 
     /// One read gives what is kept up to the next gap, or the zeros of a gap, never both.

@@ -111,7 +111,8 @@ impl Runner for System {
             return Err(FileError::new(path, FileErrorKind::Special));
         }
         let modified = metadata.modified().ok().and_then(|time| Timestamp::try_from(time).ok());
-        Ok(Box::new(OpenFile { file, size: metadata.len(), modified }))
+        let owner = std::os::unix::fs::MetadataExt::uid(&metadata);
+        Ok(Box::new(OpenFile { file, size: metadata.len(), modified, owner }))
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the door")]
@@ -149,6 +150,7 @@ struct OpenFile {
     file: File,
     size: u64,
     modified: Option<Timestamp>,
+    owner: u32,
 }
 
 impl Content for OpenFile {
@@ -158,6 +160,10 @@ impl Content for OpenFile {
 
     fn modified(&self) -> Option<Timestamp> {
         self.modified
+    }
+
+    fn owner(&self) -> Option<u32> {
+        Some(self.owner)
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {

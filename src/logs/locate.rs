@@ -3,7 +3,8 @@
 //! A ladder: what the scheduler recorded, what the submission command said, what the script says,
 //! what Slurm does by itself, and last a name that holds the job's id. The first rung that says
 //! anything about a stream is believed, and the answer says which it was. A file that is not there
-//! is reported with its reason; nobody is told that a log is missing that was sent to `/dev/null`.
+//! is reported with its reason. The names are the job owner's choice, so one that leads whoever may
+//! read more to somebody else's file is not followed; and nobody is told that a log is missing that was sent to `/dev/null`.
 
 mod pattern;
 mod submit;
@@ -57,6 +58,9 @@ pub enum Miss {
     /// The path is relative and no working directory is recorded.
     #[error("is relative to a working directory that is not recorded")]
     NoDirectory,
+    /// Somebody else's file, which the names that the job's owner chose lead to.
+    #[error("is not the job owner's file: not read; name it with --log to read it anyway")]
+    NotOwners,
     /// It could not be opened.
     #[error("{}", .0.reason)]
     File(#[from] FileError),
@@ -349,6 +353,12 @@ impl<'a> Search<'a> {
         let step = match claim.writer {
             Writer::Batch => None,
             Writer::Step(step) => Some(step.clone()),
+        };
+        let may_read =
+            |content: &dyn Content| self.runner.caller().may_read_for(self.job.uid.get(), content);
+        let found = match found {
+            Ok(content) if !may_read(&*content) => Err(Miss::NotOwners),
+            found => found,
         };
         let Claim { stream, certainty, how, .. } = claim;
         self.found.push(Located { stream, path, certainty, how, step, task, found });

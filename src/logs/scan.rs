@@ -24,11 +24,12 @@ use jiff::Timestamp;
 pub use stems::{STEMS, stem_of};
 
 use self::ending::Ending;
-use self::pass::{LONG, Pass};
+use self::pass::{Found, LONG, Pass};
 use self::stems::Stems;
 use self::traceback::MARKS;
 use crate::host::Content;
 use crate::model::Bytes;
+use crate::text::masked;
 
 /// Bytes read at a time.
 const BLOCK: usize = 1 << 20;
@@ -51,7 +52,7 @@ pub struct Line {
     pub length: u64,
     /// The rank that wrote it, where a prefix such as `3: ` or `[rank3]:` says so.
     pub rank: Option<u64>,
-    /// The cleaned text without the rank prefix, cut at 4 KiB.
+    /// The cleaned text without the rank prefix, cut at 4 KiB, with secrets masked.
     pub text: String,
 }
 
@@ -67,6 +68,9 @@ pub struct Hit {
     /// How many lines that are not blank follow until the end of the stream, capped at 1000; only
     /// the last 16 MiB of the stream are counted.
     pub lines_after: u32,
+    /// How many of those hold no literal and are part of no block; only the last 1000 lines are
+    /// counted.
+    pub other_lines_after: u32,
 }
 
 /// What kind of structure a block is.
@@ -87,6 +91,8 @@ pub struct Frame {
     pub line: u64,
     /// The function.
     pub function: String,
+    /// Where it stands, and as it stands there.
+    pub at: Line,
 }
 
 /// Lines that belong together.
@@ -124,6 +130,17 @@ pub struct Scan {
     pub modified: Option<Timestamp>,
     /// Why the pass ended before the end of the stream, in words.
     pub stopped: Option<String>,
+}
+
+impl Scan {
+    /// Every line that is kept, but those of the tail.
+    fn lines_mut(&mut self) -> impl Iterator<Item = &mut Line> {
+        let of_blocks = self.blocks.iter_mut().flat_map(|block| {
+            let frames = block.frames.iter_mut().map(|frame| &mut frame.at);
+            frames.chain(block.terminal.as_mut()).chain([&mut block.first])
+        });
+        self.hits.iter_mut().map(|hit| &mut hit.line).chain(of_blocks)
+    }
 }
 
 /// How far a scan may go. Of a larger stream a quarter of this is read at the beginning, the rest
@@ -200,7 +217,7 @@ impl Scanner {
         let floor = self.read_through(content, limits, &mut pass, &mut scan);
 
         let newlines = pass.newlines();
-        let (hits, tracebacks) = pass.finish();
+        let Found { hits, told, tracebacks } = pass.finish();
         scan.hits = hits;
         let mut blocks: Vec<(Block, u64)> = Vec::new();
         let mut ids = BTreeMap::new();
@@ -221,14 +238,20 @@ impl Scanner {
             scan.stopped.get_or_insert_with(|| format!("could not be read: {error}"));
             Ending::default()
         });
+        let spans = blocks.iter().map(|(block, end)| (block.first.offset, *end));
+        let others = ending.others(&told, &spans.collect::<Vec<_>>());
         for hit in &mut scan.hits {
             hit.lines_after = ending.lines_after(hit.line.offset);
+            hit.other_lines_after = ending::count_after(&others, hit.line.offset);
         }
         for (block, end) in &mut blocks {
             block.lines_after = ending.lines_after(*end);
         }
         scan.blocks = blocks.into_iter().map(|(block, _)| block).collect();
         scan.tail = ending.tail;
+        for line in scan.lines_mut() {
+            line.text = masked(&line.text);
+        }
         scan
     }
 
@@ -372,11 +395,13 @@ fn add_banners(
     }
 }
 
-/// At most 4 KiB of a text, around a position.
+/// At most 4 KiB of a text, around a position. Secrets are masked first: half of one would not be
+/// known for what it is.
 fn cut(text: &str, at: usize) -> String {
     if text.len() <= TEXT {
         return text.to_owned();
     }
+    let text = masked(text);
     let latest = text.len() - TEXT;
     let mut start = at.saturating_sub(TEXT / 4).min(latest);
     while !text.is_char_boundary(start) {

@@ -167,6 +167,32 @@ impl Job {
         }
     }
 
+    /// Changes every text that somebody other than the scheduler may have written: names, commands,
+    /// paths, comments; those of its steps and earlier runs too.
+    pub fn each_text(&mut self, change: &mut dyn FnMut(&mut String)) {
+        change(&mut self.name);
+        let texts = [
+            &mut self.reason,
+            &mut self.constraints,
+            &mut self.submit_line,
+            &mut self.work_dir,
+            &mut self.stdout,
+            &mut self.stderr,
+            &mut self.command,
+            &mut self.comment,
+            &mut self.dependency,
+        ];
+        texts.into_iter().flatten().for_each(&mut *change);
+        for step in &mut self.steps {
+            change(&mut step.name);
+            let texts = [&mut step.submit_line, &mut step.stdout, &mut step.stderr];
+            texts.into_iter().flatten().for_each(&mut *change);
+        }
+        for earlier in &mut self.earlier {
+            earlier.each_text(change);
+        }
+    }
+
     /// Whether the run ever held nodes: a refused or never started job did not, though a job that
     /// was cancelled while it waited has a start (its end).
     pub fn has_started(&self) -> bool {

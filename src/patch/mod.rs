@@ -93,9 +93,21 @@ pub struct Patch {
     pub diff: Option<String>,
     /// The options to give on the submission command instead of those it has.
     pub command_line: Option<String>,
+    /// How the diff differs from the script, so that it does not apply as it is.
+    #[serde(skip)]
+    pub altered: Option<Altered>,
     /// The script after the change.
     #[serde(skip)]
     pub patched: Option<Vec<u8>>,
+}
+
+/// Why a diff does not show a script as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Altered {
+    /// A secret in it is masked.
+    Secret,
+    /// It holds what is no text.
+    Unprintable,
 }
 
 /// What one edit comes to, before it is known whether the script can take it.
@@ -138,7 +150,8 @@ pub fn propose(target: &Target<'_>, edits: &[Edit]) -> Patch {
     }
     if let Some(before) = sources.bytes.filter(|_| !script.is_empty()) {
         let after = script.apply(before);
-        patch.diff = Some(script_edit::diff(target.name, before, &after));
+        let (diff, altered) = script_edit::shown(target.name, before, &after);
+        (patch.diff, patch.altered) = (Some(diff), altered);
         patch.patched = Some(after);
     }
     patch

@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use similar::TextDiff;
 
+use super::Altered;
+use crate::text::{holds_secret, mask_secrets, steers};
+
 /// Replacements, in the order proposed.
 #[derive(Debug, Default)]
 pub(super) struct Edits {
@@ -70,8 +73,32 @@ fn ends_in_cr(line: &[u8]) -> bool {
     line.ends_with(b"\r")
 }
 
+/// The diff with secrets masked, and how it differs from the script's own lines for it. A secret that
+/// was masked already, as in a recording, counts.
+pub(super) fn shown(name: &str, before: &[u8], after: &[u8]) -> (String, Option<Altered>) {
+    let masked = |bytes: &[u8]| {
+        let mut bytes = bytes.to_vec();
+        mask_secrets(&mut bytes);
+        bytes
+    };
+    let exact = diff(name, before, after);
+    let shown = diff(name, &masked(before), &masked(after));
+    let is_text = |line: &str| {
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        !line.contains('\u{fffd}') && !line.chars().any(|c| c != '\t' && steers(c))
+    };
+    let altered = if shown != exact || holds_secret(&exact) {
+        Some(Altered::Secret)
+    } else if !exact.split('\n').all(is_text) {
+        Some(Altered::Unprintable)
+    } else {
+        None
+    };
+    (shown, altered)
+}
+
 /// A unified diff with three lines of context. Bytes that are no UTF-8 are shown as U+FFFD.
-pub(super) fn diff(name: &str, before: &[u8], after: &[u8]) -> String {
+fn diff(name: &str, before: &[u8], after: &[u8]) -> String {
     let name: String = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     let (before, after) = (String::from_utf8_lossy(before), String::from_utf8_lossy(after));
     // Not `from_lines`: that also cuts at a lone carriage return.

@@ -200,7 +200,17 @@ fn unknown(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
         evidence(page, &diagnosis.job, "", guess.evidence.iter().take(1))?;
     }
     evidence(page, &diagnosis.job, "seen", diagnosis.verdict.consequences.iter().take(EVIDENCE))?;
-    for log in diagnosis.logs.iter().filter(|log| !log.tail.is_empty()) {
+    for log in &diagnosis.logs {
+        if log.tail.is_empty() {
+            let nothing = match log.size.get() {
+                None => continue,
+                Some(0) => "empty",
+                Some(_) => "nothing but blanks",
+            };
+            let text = format!("{}: {nothing}", short(&diagnosis.job, &log.path));
+            page.entry("read", MARGIN, Label::Dim, &text)?;
+            continue;
+        }
         let place = format!("{}, its last lines:", short(&diagnosis.job, &log.path));
         page.line(&[(Label::Dim, &text::pad("read", MARGIN)), (Label::Dim, &place)])?;
         for quoted in &log.tail {
@@ -235,13 +245,13 @@ fn patch(page: &mut Page<'_>, patch: &Patch) -> io::Result<()> {
     for refused in &patch.refused {
         page.entry("no change", MARGIN, Label::Warn, &refused.why)?;
     }
-    for line in patch.diff.as_deref().unwrap_or_default().lines() {
+    for line in patch.diff.as_deref().unwrap_or_default().split_terminator('\n') {
         let label = match line.as_bytes().first() {
             Some(b'+') => Label::Added,
             Some(b'-') => Label::Removed,
             _ => Label::Plain,
         };
-        page.line(&[(label, line)])?;
+        page.diff_line(label, line)?;
     }
     Ok(())
 }

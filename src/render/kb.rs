@@ -29,7 +29,7 @@ impl Report for Built {
 impl Report for Hits {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
         if self.matches.is_empty() {
-            page.line(&[(Label::Plain, "nothing found")])?;
+            page.line(&[(Label::Plain, "no note has to do with these words")])?;
         }
         for (index, found) in self.matches.iter().enumerate() {
             if index > 0 {

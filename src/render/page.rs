@@ -107,6 +107,20 @@ impl<'p> Page<'p> {
         writeln!(self.out, "{}", line.trim_end())
     }
 
+    /// Writes a line of a diff. Its tabs, its last blanks and a carriage return at its end stay, so
+    /// that it can be applied.
+    pub(super) fn diff_line(&mut self, label: Label, line: &str) -> io::Result<()> {
+        let (line, end) = line.strip_suffix('\r').map_or((line, ""), |line| (line, "\r"));
+        let cells: Vec<String> = line.split('\t').map(|cell| self.clean(cell)).collect();
+        let clean = cells.join("\t");
+        if self.look.color && label != Label::Plain {
+            let style = style(label);
+            writeln!(self.out, "{style}{clean}{style:#}{end}")
+        } else {
+            writeln!(self.out, "{clean}{end}")
+        }
+    }
+
     /// Writes pieces beside each other, two blanks apart; what does not fit begins a line of its
     /// own, indented by two.
     pub fn row(&mut self, pieces: &[(Label, &str)]) -> io::Result<()> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::words::terms;
+use crate::text::did_you_mean;
 
 /// How soon a repeated word stops adding; the usual value.
 const K1: f64 = 1.2;
@@ -39,6 +40,20 @@ impl Bm25 {
             *length = if mean > 0.0 { *length / mean } else { 1.0 };
         }
         Self { postings, lengths }
+    }
+
+    /// Whether a text has anything to do with the chunks: one of its words is theirs, with a slip of
+    /// the hand perhaps, or joined with others.
+    pub(super) fn knows(&self, text: &str) -> bool {
+        /// Shorter words are near to too many others.
+        const LEAST: usize = 5;
+        let known = || self.postings.keys().map(String::as_str).filter(|term| term.len() >= LEAST);
+        terms(text).iter().any(|word| {
+            self.postings.contains_key(word)
+                || word.len() >= LEAST
+                    && (known().any(|term| word.contains(term))
+                        || did_you_mean(word, known()).is_some())
+        })
     }
 
     /// The score of every chunk; a word asked twice counts once.

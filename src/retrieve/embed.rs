@@ -43,9 +43,9 @@ impl Embedder for HashEmbedder {
             for length in 3..=5 {
                 for piece in edged.windows(length) {
                     let mut utf8 = [0; 4];
-                    let hash = piece.iter().fold(SEED, |hash, c| {
-                        c.encode_utf8(&mut utf8).bytes().fold(hash, step)
-                    });
+                    let hash = piece
+                        .iter()
+                        .fold(SEED, |hash, c| c.encode_utf8(&mut utf8).bytes().fold(hash, step));
                     add(&mut vector, hash, weight * PIECE_WEIGHT);
                 }
             }

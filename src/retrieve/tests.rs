@@ -225,3 +225,18 @@ proptest! {
         prop_assert!(Library::decode(families, Box::new(HashEmbedder), &index, &meta).is_err());
     }
 }
+
+#[test]
+fn words_that_no_note_knows_find_nothing_and_slips_find_something() {
+    let library = library(&built_in());
+    for text in ["zzzzqqq", "asdfgh qwertz uiop", "lorem ipsum dolor", "pizza", "xyzzy plugh"] {
+        assert!(library.search(&ask(text), 3).is_empty(), "{text}");
+    }
+    for (_, text) in QUESTIONS.iter().chain(&MISTYPED) {
+        assert!(!library.search(&ask(text), 3).is_empty(), "{text}");
+    }
+    // A family that the verdict named is found whatever the words are.
+    let named = FamilyId("node_fail".to_owned());
+    let query = Query { family: Some(&named), ..ask("zzzzqqq") };
+    assert_eq!(library.search(&query, 9)[0].chunk.family, named);
+}

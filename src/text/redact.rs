@@ -2,8 +2,9 @@
 //!
 //! Masking keeps every length, so that offsets into a log stay true. The formats are those their
 //! issuers publish (AWS, GitHub, `GitLab`, Hugging Face, `OpenAI`, Anthropic, Slack, Google, npm,
-//! `PyPI`, RFC 7519, RFC 6750, RFC 7468) and the usual ways to write a password down. It refuses to guess:
-//! a random-looking word without a published prefix or a telling name before it stays.
+//! `PyPI`, RFC 7519, RFC 6750, RFC 7468), the usual ways to write a password down, and the options by
+//! which curl, mysql and sshpass take theirs (their manuals). It refuses to guess: a random-looking
+//! word without a published prefix or a telling name before it stays.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -31,7 +32,24 @@ enum Rule {
     HexKey,
     /// The body of a private key.
     Pem,
+    /// A program that takes a password by an option.
+    Program(Program),
 }
+
+/// How a program takes a password.
+#[derive(Debug, Clone, Copy)]
+struct Program {
+    options: &'static [&'static str],
+    /// Whether the value may be a word of its own.
+    alone: bool,
+    /// Whether the name of a user and a colon stand before it.
+    behind_user: bool,
+}
+
+const CURL: Program =
+    Program { options: &["-u", "-U", "--user", "--proxy-user"], alone: true, behind_user: true };
+const MYSQL: Program = Program { options: &["-p"], alone: false, behind_user: false };
+const SSHPASS: Program = Program { options: &["-p"], alone: true, behind_user: false };
 
 fn alphanumeric(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
@@ -78,6 +96,8 @@ const TRIGGERS: &[(&str, Rule)] = &[
     ("eyJ", Rule::WebToken),
     ("password", Rule::Assignment),
     ("passwd", Rule::Assignment),
+    ("passphrase", Rule::Assignment),
+    ("pass", Rule::Assignment),
     ("token", Rule::Assignment),
     ("secret", Rule::Assignment),
     ("api_key", Rule::Assignment),
@@ -89,6 +109,12 @@ const TRIGGERS: &[(&str, Rule)] = &[
     ("://", Rule::Url),
     ("wandb", Rule::HexKey),
     ("private key-----", Rule::Pem),
+    ("curl ", Rule::Program(CURL)),
+    ("mysql ", Rule::Program(MYSQL)),
+    ("mysqldump ", Rule::Program(MYSQL)),
+    ("mysqladmin ", Rule::Program(MYSQL)),
+    ("mariadb ", Rule::Program(MYSQL)),
+    ("sshpass ", Rule::Program(SSHPASS)),
 ];
 
 #[expect(clippy::expect_used, reason = "a constant list of short literals always compiles")]
@@ -103,6 +129,8 @@ static AUTOMATON: LazyLock<AhoCorasick> = LazyLock::new(|| {
 /// Masks every secret with asterisks, each byte by one, and says how many there were.
 pub fn mask_secrets(bytes: &mut [u8]) -> usize {
     let mut found: Vec<Range<usize>> = Vec::new();
+    // How far the commands of each program were searched: none is searched twice.
+    let mut searched = [0; TRIGGERS.len()];
     for hit in AUTOMATON.find_overlapping_iter(&*bytes) {
         let (text, rule) = TRIGGERS[hit.pattern().as_usize()];
         // A name in a secret goes with it.
@@ -110,7 +138,20 @@ pub fn mask_secrets(bytes: &mut [u8]) -> usize {
         if matches!(rule, Rule::Assignment) && found.last().is_some_and(inside) {
             continue;
         }
-        found.extend(secret(bytes, hit.range(), text, rule));
+        let Rule::Program(program) = rule else {
+            found.extend(secret(bytes, hit.range(), text, rule));
+            continue;
+        };
+        let reached = &mut searched[hit.pattern().as_usize()];
+        if hit.start() < *reached || bytes[..hit.start()].last().is_some_and(|&byte| word(byte)) {
+            continue;
+        }
+        *reached = hit.end();
+        while let Some(secret) = given(bytes, *reached, program) {
+            *reached = secret.end;
+            found.push(secret);
+        }
+        *reached = command(bytes, *reached);
     }
     let mut count = 0;
     for range in found {
@@ -138,6 +179,20 @@ pub fn masked(text: &str) -> String {
     mask_secrets(&mut bytes);
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// Whether there is a secret in the text, masked or not.
+pub fn holds_secret(text: &str) -> bool {
+    let mut bytes = text.as_bytes().to_vec();
+    let mut before = 0;
+    for byte in &mut bytes {
+        if *byte == b'*' {
+            // Letters and digits, as every secret may hold them.
+            *byte = if before == b'a' { b'7' } else { b'a' };
+        }
+        before = *byte;
+    }
+    mask_secrets(&mut bytes) > 0
 }
 
 /// The bytes to mask where a trigger was found.
@@ -210,6 +265,98 @@ fn secret(bytes: &[u8], at: Range<usize>, trigger: &str, rule: Rule) -> Option<R
             let end = at.end + body.count();
             (end > at.end).then_some(at.end..end)
         }
+        Rule::Program(program) => given(bytes, at.end, program),
+    }
+}
+
+/// Where the command that goes on here ends.
+fn command(bytes: &[u8], from: usize) -> usize {
+    run(bytes, from, |b| !b"\n;|".contains(&b)).end
+}
+
+/// The password that a command is given by one of the options of its program.
+fn given(bytes: &[u8], from: usize, program: Program) -> Option<Range<usize>> {
+    let end = command(bytes, from);
+    let mut at = skip(bytes, from, b" \t");
+    while at < end {
+        let word = run(bytes, at, |b| b > b' ');
+        at = skip(bytes, word.end, b" \t").max(at + 1);
+        let Some(attached) = program.value_in(&bytes[word.clone()]) else { continue };
+        let from = match attached {
+            0 if program.alone => at,
+            0 => continue,
+            length => word.end - length,
+        };
+        let quote = bytes.get(from).filter(|byte| matches!(byte, b'"' | b'\''));
+        let mut secret = match quote {
+            Some(quote) => run(bytes, from + 1, |b| b != *quote && b != b'\n'),
+            None => unquoted(bytes, from),
+        };
+        if program.behind_user {
+            let user = bytes[secret.clone()].iter().position(|&byte| byte == b':');
+            let Some(user) = user else { continue };
+            secret.start += user + 1;
+        }
+        if !is_reference(&bytes[secret.clone()]) {
+            return Some(secret);
+        }
+    }
+    None
+}
+
+impl Program {
+    /// How many bytes of a word are the value of one of the options; `None` if the word is none.
+    fn value_in(self, word: &[u8]) -> Option<usize> {
+        self.options.iter().find_map(|option| {
+            let rest = word.strip_prefix(option.as_bytes());
+            match option.strip_prefix("--") {
+                Some(_) if rest == Some(b"") => Some(0),
+                Some(_) => rest?.strip_prefix(b"=").map(<[u8]>::len),
+                // A row of short options: -sSu for -u.
+                None if self.alone && clustered(word, option) => Some(0),
+                None => rest.map(<[u8]>::len),
+            }
+        })
+    }
+}
+
+/// Whether a word is a row of short options that ends with this one: `-sSu` for `-u`.
+fn clustered(word: &[u8], option: &str) -> bool {
+    word.len() > 2
+        && word[0] == b'-'
+        && word.ends_with(&option.as_bytes()[1..])
+        && word[1..].iter().all(u8::is_ascii_alphabetic)
+}
+
+/// Words before `pass` that speak of a round of work.
+const ROUNDS: [&[u8]; 14] = [
+    b"forward",
+    b"backward",
+    b"fwd",
+    b"bwd",
+    b"first",
+    b"second",
+    b"third",
+    b"last",
+    b"next",
+    b"one",
+    b"two",
+    b"single",
+    b"multi",
+    b"per",
+];
+
+/// Whether a name that ends with `pass` speaks of a password: `db_pass`, `PASS`, `--pass`.
+fn is_password(name: &[u8]) -> bool {
+    let name = name.strip_prefix(b"--").unwrap_or(name);
+    let Some(before) = name.strip_suffix(b"pass") else { return true };
+    match before {
+        [] => true,
+        [words @ .., b'_' | b'-'] => {
+            let word = words.rsplit(|b| matches!(b, b'_' | b'-')).next().unwrap_or_default();
+            !ROUNDS.contains(&word)
+        }
+        _ => matches!(before, b"db" | b"pg" | b"ssh" | b"user"),
     }
 }
 
@@ -228,12 +375,20 @@ fn assigned(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
         return None;
     }
     let token = whole.ends_with(b"token");
-    if whole.ends_with(b"s")
+    if whole.ends_with(b"s") && !whole.ends_with(b"pass")
         || token && PLAIN_TOKENS.iter().any(|kind| whole.strip_suffix(b"_token") == Some(kind))
     {
         return None;
     }
     let option = whole.starts_with(b"--");
+    let password = [&b"password"[..], b"passwd", b"passphrase", b"pass"]
+        .iter()
+        .any(|kind| whole.ends_with(kind));
+    if !is_password(&whole) {
+        return None;
+    }
+    // A name in two parts is that of a setting: db_pass, not prose.
+    let is_setting = password && whole.iter().any(|b| matches!(b, b'_' | b'-')) && !option;
     let mut at = end;
     if matches!(bytes.get(at), Some(b'"' | b'\'')) {
         at += 1;
@@ -258,11 +413,21 @@ fn assigned(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
     if text.is_empty() || is_reference(text) {
         return None;
     }
+    // "pass=3 fail=0", "pass=12.5s"
+    let count = |b: &u8| b.is_ascii_digit() || b"./,".contains(b);
+    let unit = text.iter().skip_while(|b| count(b)).count();
+    if whole.ends_with(b"pass")
+        && (text[0].is_ascii_digit() && unit <= 3 || sign == b':' && !is_setting)
+    {
+        return None;
+    }
     let digits = text.iter().filter(|byte| byte.is_ascii_digit()).count();
     let letters = text.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
     let secret = match sign {
         // "invalid token: unexpected end" is prose.
-        b':' if quoted.is_none() => text.len() >= 8 && digits > 0 && letters > 0,
+        b':' if quoted.is_none() && !is_setting => {
+            text.len() >= if password { 6 } else { 8 } && digits > 0 && letters > 0
+        }
         _ => !token || text.len() >= 8 && letters > 0,
     };
     secret.then_some(value)
@@ -337,6 +502,24 @@ mod tests {
             ("password=hunter2 next", "hunter2"),
             ("PGPASSWORD=hunter2", "hunter2"),
             ("--password hunter2", "hunter2"),
+            ("login --password zq", "zq"),
+            ("login --http-password=zq", "zq"),
+            ("db_pass: zq", "zq"),
+            ("  smtp-password: zq", "zq"),
+            ("DB_PASS=hunter2", "hunter2"),
+            ("PASS=hunter", "hunter"),
+            ("password: hunter2", "hunter2"),
+            ("export GPG_PASSPHRASE=zq", "zq"),
+            ("PASSPHRASE=zq", "zq"),
+            ("passphrase = \"zq zx\"", "zq zx"),
+            ("curl -u user:zqpw https://host", "zqpw"),
+            ("+ curl -sS -u 'user:zq pw' https://host", "zq pw"),
+            ("curl -fsSu user:zqpw https://host", "zqpw"),
+            ("curl --user=user:zqpw https://host", "zqpw"),
+            ("curl https://host --user user:zqpw", "zqpw"),
+            ("mysql -h db -u me -phunter2 data", "hunter2"),
+            ("mysqldump -p'hunter 2' data", "hunter 2"),
+            ("sshpass -p hunter2 ssh host", "hunter2"),
             (r#"{"password": "hunter two"}"#, "hunter two"),
             ("export HF_TOKEN='abcdefghijkl'", "abcdefghijkl"),
             ("api_key = s3cretvalue", "s3cretvalue"),
@@ -370,7 +553,11 @@ mod tests {
             assert!(!clean.contains(&secret), "{line} -> {clean}");
             assert_eq!(clean.len(), line.len());
             assert_eq!(masked(&clean), clean);
+            assert!(holds_secret(&line), "{line}");
+            // The dots of a web token are masked with its parts.
+            assert!(holds_secret(&clean) || line.starts_with("cookie"), "{clean}");
         }
+        assert!(!holds_secret("#SBATCH --mem=1G\n# ******** train ********\n"));
     }
 
     #[test]
@@ -397,6 +584,18 @@ mod tests {
     }
 
     #[test]
+    fn each_command_of_a_long_line_is_searched_once() {
+        let line = "curl ".repeat(400_000);
+        assert_eq!(masked(&line), line);
+        let line = format!(
+            "{}-u me:zqpw; curl -u me:zqpx x; curl $(curl -u me:zqpy) -u me:zqpz",
+            "curl ".repeat(900)
+        );
+        let clean = masked(&line);
+        assert!(!clean.contains("zq"), "{}", &clean[4000..]);
+    }
+
+    #[test]
     fn ordinary_lines_stay_as_they_are() {
         for line in [
             "Epoch 3: loss=0.31 tokens=4096 tokens/s: 12345",
@@ -410,6 +609,13 @@ mod tests {
             "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
             "hf_hub_download(repo_id='bert') sk-learn-compatible-estimators-only",
             "Permission denied (publickey,password).",
+            "forward_pass: 12ms backward_pass=0.5s first_pass: done per_pass=x",
+            "PASS: test_io_123 pass=12 fail=0 passed: 4 bypass: on compass=north",
+            "PASS: test_forward (0.1s) pass: all44444 good",
+            "curl -x proxy:3128 https://host:8080/x -o a:b",
+            "docker run -u 1000:1000 image; mysql -p -h db; mysql -u me",
+            "curl: (6) Could not resolve host: x",
+            "Wrong password: access denied for user",
             "Enter password: ",
             "slurmstepd: error: Detected 1 oom_kill event in StepId=68.0.",
             "-----BEGIN CERTIFICATE-----",

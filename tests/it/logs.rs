@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::{str, thread};
 
-use crate::run::{FIXTURES, OOM_LOG, Shown, Test};
+use crate::run::{FIXTURES, OOM_LOG, Shown, Test, fixture};
 
 /// The log of job 67.
 const LOG: &str = "work/oom-67_4294967294.out";
@@ -97,7 +97,11 @@ fn an_empty_log_says_nothing_and_that_is_told() {
     let test = Test::slurm("log-empty");
     test.file(LOG, b"");
     test.run(&["diagnose", "67"]).ends(0).says("(host_oom)").says("nothing was written to");
-    test.run(&["diagnose", "--log", "oom-67_4294967294.out"]).ends(1).says("unknown");
+    let shown = test.run(&["diagnose", "--log", "oom-67_4294967294.out"]);
+    shown.ends(1).says("unknown").says("read oom-67_4294967294.out: empty");
+    test.file(LOG, b"\n  \n");
+    let shown = test.run(&["diagnose", "--log", "oom-67_4294967294.out"]);
+    shown.ends(1).says("read oom-67_4294967294.out: nothing but blanks");
 }
 
 #[test]
@@ -233,4 +237,34 @@ fn the_rank_that_died_first_is_the_cause() {
     let replay = format!("{FIXTURES}/jobs/rank-order.json");
     let shown = test.run(&["--replay", &replay, "diagnose", "620"]);
     shown.ends(0).says("(application_error)").says("evidence r-620-3.log:6 KeyError: 'accuracy'");
+}
+
+/// Whoever may read everything is asked about a job whose owner chose the names of its logs.
+#[test]
+fn a_job_does_not_lead_to_files_that_are_not_its_owner_s() {
+    let test = Test::slurm("deputy");
+    // Nobody on this machine: neither the file's owner nor who runs the test.
+    let record = fixture("slurm-22.05/sacct-oom.txt");
+    test.record_of(4_242_424, "67", &record);
+    let why = "is not the job owner's file: not read; name it with --log to read it anyway";
+    record_alone(&test.run(&["diagnose", "67"]), why);
+    // By a name, and by a link.
+    let named = record.replace("@~@oom@~@", "@~@../../../../../../etc/passwd@~@");
+    let named = named.replace("-o oom-%A_%a.out", "-o /%x");
+    test.record_of(4_242_424, "67", &named);
+    let shown = test.run(&["diagnose", "67"]);
+    record_alone(&shown, why).says("/etc/passwd");
+    assert!(!shown.stdout.contains("root:"), "{}", shown.all());
+    fs::remove_file(test.path(LOG)).expect("removed");
+    std::os::unix::fs::symlink("/etc/passwd", test.path(LOG)).expect("linked");
+    test.record_of(4_242_424, "67", &record);
+    let file = test.path("deputy.json").display().to_string();
+    let shown = test.run(&["diagnose", "67", "--record", &file]);
+    record_alone(&shown, why);
+    let kept = fs::read_to_string(&file).expect("recorded");
+    assert_eq!(test.run(&["diagnose", "67", "--replay", &file]).stdout, shown.stdout);
+    // Who names it has chosen it.
+    let shown = test.run(&["diagnose", "--log", "oom-67_4294967294.out"]);
+    shown.ends(1).says("its last lines:");
+    assert!(kept.contains("\"owner\": 0"), "{kept}");
 }

@@ -1,7 +1,8 @@
 //! What comes out, whatever goes in: nothing that steers a terminal, no secret, always the same.
 
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
 
 use crate::run::{OOM_LOG, Test, fixture};
 
@@ -219,4 +220,168 @@ fn no_log_is_a_bug() {
             shown.all()
         );
     }
+}
+
+/// What stands in the script of job 67, between the lines that `sacct --batch-script` prints.
+fn scripted(test: &Test, script: &[u8]) {
+    let record = fixture("slurm-22.05/sacct-oom.txt").replace(" --mem=100 ", " ");
+    test.record("67", &record);
+    let head = b"Batch Script for 67\n----------------------------------------\n";
+    test.file("answers/script", &[&head[..], script].concat());
+    // A shell cannot say every byte.
+    test.client(
+        "sacct",
+        r#"case "$*" in
+    *--helpformat*) say fields ;;
+    *--version*) echo "slurm 22.05.8" ;;
+    *--batch-script*) /bin/cat "$answers/script" ;;
+    *--jobs=*) say 67 ;;
+esac"#,
+    );
+}
+
+#[test]
+fn no_secret_of_a_record_or_a_script_comes_out() {
+    let test = Test::slurm("secret-record");
+    let secrets =
+        ["hunter2hunter2", "hf_abcdefghijklmnopqrstuvwxyzABCDEFGH", "zqpw4zqpw4", "zqpass9"];
+    let record = fixture("slurm-22.05/sacct-oom.txt")
+        .replace("@~@oom@~@@~@", &format!("@~@{}@~@db_pass: {}@~@", secrets[1], secrets[3]))
+        .replace(
+            "-J oom",
+            &format!(
+                "-J oom --export=ALL,DB_PASSWORD={} --wrap curl -u me:{} x",
+                secrets[0], secrets[2]
+            ),
+        );
+    let script = format!(
+        "#!/bin/bash\n#SBATCH --mem=100M\nexport HF_TOKEN={}\ncurl -u me:{} x\n",
+        secrets[1], secrets[2]
+    );
+    scripted(&test, script.as_bytes());
+    test.record("67", &record);
+    for args in [
+        &["diagnose", "67"][..],
+        &["job", "67"],
+        &["jobs", "--since", "2026-11-01", "--until", "2026-12-31"],
+    ] {
+        for format in [&[][..], &["--json"]] {
+            let shown = test.run(&[args, format].concat());
+            let all = shown.all().split_whitespace().collect::<String>();
+            for secret in secrets {
+                assert!(!all.contains(secret), "{secret}\n{}", shown.all());
+            }
+        }
+    }
+}
+
+/// Live, while it is recorded, and from the recording.
+#[test]
+fn a_masked_script_is_told_the_same_way_everywhere() {
+    let test = Test::slurm("secret-diff");
+    let script = b"#!/bin/bash\n#SBATCH --mem=100M\nexport HF_TOKEN=abcdefgh1234\n";
+    scripted(&test, script);
+    let record = test.path("record.json").display().to_string();
+    let live = test.run(&["diagnose", "67"]);
+    live.ends(0).says(" export HF_TOKEN=************").says("+#SBATCH --mem=200M");
+    live.says(
+        "a secret in the script's lines near the change was masked, so the diff does not apply",
+    );
+    let recorded = test.run(&["diagnose", "67", "--record", &record]);
+    let replayed = test.run(&["diagnose", "67", "--replay", &record]);
+    assert_eq!((&recorded.stdout, &replayed.stdout), (&live.stdout, &live.stdout));
+    // Far from the change it does not matter.
+    let far = [&b"#!/bin/bash\n#SBATCH --mem=100M\n\n\n\n\n\nexport HF_TOKEN=abcdefgh1234\n"[..]]
+        .concat();
+    scripted(&test, &far);
+    let shown = test.run(&["diagnose", "67"]);
+    shown.says("+#SBATCH --mem=200M");
+    assert!(!shown.stdout.contains("does not apply"), "{}", shown.all());
+}
+
+#[test]
+fn a_key_at_the_end_of_a_log_does_not_come_out() {
+    let test = Test::new("secret-key");
+    let body = format!("{}\n", "MIIEvQIBADANBgkq".repeat(4)).repeat(60);
+    let log = format!("start\n-----BEGIN {0}-----\n{body}-----END {0}-----\n", "PRIVATE KEY");
+    test.file("work/key.out", log.as_bytes());
+    for format in [&[][..], &["--json"]] {
+        let shown = test.run(&[&["diagnose", "--log", "key.out"], format].concat());
+        shown.ends(1).says("************");
+        assert!(!shown.stdout.contains("MIIE"), "{}", shown.all());
+    }
+}
+
+#[test]
+fn the_printed_change_can_be_piped_into_patch() {
+    let test = Test::slurm("patch");
+    for script in [
+        &b"#!/bin/bash\n#SBATCH --mem=100M\n\t\n\ttrain\t--fast  \n   \nend"[..],
+        b"#!/bin/bash\r\n#SBATCH --mem=100M\r\n\t\r\ntrain \r\n",
+        b"#!/bin/bash\n#SBATCH --mem=100M",
+        "#!/bin/bash\n# Gr\u{fc}\u{df}e  \n#SBATCH --mem=100M\t\n".as_bytes(),
+    ] {
+        scripted(&test, script);
+        let shown = test.run(&["diagnose", "67"]);
+        shown.ends(0).says("+#SBATCH --mem=200M");
+        assert!(!shown.stdout.contains("does not apply"), "{}", shown.all());
+        let file = test.file("script.sh", script);
+        let mut patch = Command::new("patch")
+            .args(["--binary", "--fuzz=0", "--quiet"])
+            .arg(&file)
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("patch");
+        let mut input = patch.stdin.take().expect("a pipe");
+        input.write_all(shown.stdout.as_bytes()).expect("written");
+        drop(input);
+        assert!(patch.wait().expect("ran").success(), "{}", shown.all());
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("text");
+        let wanted = text(script).replace("--mem=100M", "--mem=200M");
+        assert_eq!(text(&fs::read(&file).expect("there")), wanted);
+    }
+    // What cannot be printed is told.
+    scripted(&test, b"#!/bin/bash\n#SBATCH --mem=100M\n# \x1b[31mred\xff\n");
+    test.run(&["diagnose", "67"]).ends(0).says("hold what cannot be printed, so the diff does not");
+}
+
+#[test]
+fn a_directive_that_is_not_read_is_told_where_it_matters() {
+    let test = Test::slurm("unread");
+    let told = "warning: sbatch does not read all of the script:";
+    for (script, text) in [
+        (
+            "#!/bin/bash\necho hi\n#SBATCH --mem=4G\n",
+            "--mem=4G (line 3): behind the first command, line 2",
+        ),
+        (
+            "#!/bin/bash\n#Sbatch --time=10\ntrain\n",
+            "line 2: not read: '#SBATCH' must be in capitals",
+        ),
+        (
+            "#!/bin/bash\n# SBATCH -o x\ntrain\n",
+            "line 2: not read: '# SBATCH' has a blank after '#'",
+        ),
+        ("#!/bin/bash\r\ntrain\r\n", "line 1: DOS line ends: sbatch refuses the script"),
+    ] {
+        scripted(&test, script.as_bytes());
+        test.run(&["diagnose", "67"]).ends(0).says(&format!("{told} {text}"));
+        // Also where only files are at hand.
+        test.file("work/train.sh", script.as_bytes());
+        let args = ["diagnose", "--log", "oom-67_4294967294.out", "--script", "train.sh"];
+        test.run(&args).says(&format!("{told} {text}"));
+    }
+    scripted(
+        &test,
+        b"#!/bin/bash\n#Sbatch --job-name=x\n##SBATCH --mem=1G\ntrain\n#SBATCH --mail-type=END\n",
+    );
+    let shown = test.run(&["diagnose", "67"]);
+    assert!(!shown.stdout.contains(told), "{}", shown.all());
+}
+
+#[test]
+fn words_that_no_note_knows_are_answered_with_a_no() {
+    let test = Test::new("unknown-words");
+    test.run(&["kb", "search", "zzzzqqq"]).ends(1).says("no note has to do with these words");
+    test.run(&["kb", "search", "segmentaton falt"]).ends(0).says("segfault");
 }

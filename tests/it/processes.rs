@@ -42,7 +42,7 @@ fn a_cause_costs_at_most_four_processes() {
     for record in
         [fixture("slurm-22.05/sacct-segv.txt"), just_ended(&fixture("slurm-22.05/sacct-segv.txt"))]
     {
-        test.answer("41", &record);
+        test.record("41", &record);
         test.file("work/fail-segv-41_4294967294.out", b"KeyError: 'x'\n");
         let calls = calls(&test, &["diagnose", "41"]);
         assert!(calls.len() <= 4, "{calls:#?}");
@@ -55,7 +55,7 @@ fn a_change_costs_at_most_four_more() {
     for record in
         [fixture("slurm-22.05/sacct-oom.txt"), just_ended(&fixture("slurm-22.05/sacct-oom.txt"))]
     {
-        test.answer("67", &record);
+        test.record("67", &record);
         let calls = calls(&test, &["diagnose", "67"]);
         assert!(calls.len() <= 8, "{calls:#?}");
         assert!(

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -103,7 +103,23 @@ impl Test {
 
     /// Puts the record of a job in place: as a query by id prints it, and its first row cell by
     /// cell, so that a list of whatever columns can be printed.
+    /// The job is that of whoever runs the test, whose files its logs are.
     pub(crate) fn record(&self, id: &str, rows: &str) {
+        let owner = fs::metadata(&self.root).expect("there").uid();
+        self.record_of(owner, id, rows);
+    }
+
+    /// The same for a job of the user with this id.
+    pub(crate) fn record_of(&self, owner: u32, id: &str, rows: &str) {
+        let at = COLUMNS.split(',').position(|name| name == "UID").expect("a column");
+        let own = |row: &str| {
+            let mut cells: Vec<String> = row.split("@~@").map(str::to_owned).collect();
+            if let Some(cell) = cells.get_mut(at).filter(|cell| !cell.is_empty()) {
+                *cell = owner.to_string();
+            }
+            cells.join("@~@")
+        };
+        let rows = &rows.split('\n').map(own).collect::<Vec<_>>().join("\n");
         self.answer(id, rows);
         let allocation = rows.lines().next().unwrap_or_default();
         for (name, cell) in COLUMNS.split(',').zip(allocation.split("@~@")) {

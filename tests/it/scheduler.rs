@@ -135,7 +135,7 @@ fn an_answer_that_breaks_off_is_used_as_far_as_it_goes() {
     let test = Test::slurm("halfway");
     let record = fixture("slurm-22.05/sacct-oom.txt");
     let (job, step) = record.split_once('\n').expect("two rows");
-    test.answer("67", &format!("{job}\n{}", &step[..40]));
+    test.record("67", &format!("{job}\n{}", &step[..40]));
     for end in ["kill -9 $$", "echo 'sacct: error: slurm_persist_conn_recv: lost' >&2; exit 1"] {
         let body = format!(
             "case \"$*\" in *--helpformat*) say fields ;; *--jobs=*) say 67; {end} ;; *) say_cells \"${{*##*--format=}}\"; {end} ;; esac"

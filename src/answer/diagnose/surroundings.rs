@@ -30,6 +30,9 @@ pub(in crate::answer) trait Surroundings {
     /// Its batch script; `None` where nobody speaks of one.
     fn script(&mut self, job: &Job) -> Option<&FoundScript>;
 
+    /// The script as far as it has been asked for.
+    fn script_at_hand(&self) -> Option<&(String, Vec<u8>)>;
+
     /// What a diff calls the script.
     fn script_name(&self, job: &Job) -> String;
 
@@ -83,6 +86,10 @@ impl Surroundings for Cluster<'_, '_> {
         Some(self.read_script(job))
     }
 
+    fn script_at_hand(&self) -> Option<&(String, Vec<u8>)> {
+        self.script.get()?.as_ref().ok()
+    }
+
     /// The file that was submitted, as far as that is known.
     fn script_name(&self, job: &Job) -> String {
         let submitted = job.submit_line.as_deref().map(script::parse_submit_line);
@@ -124,6 +131,10 @@ impl Surroundings for AtHand {
 
     fn script(&mut self, _: &Job) -> Option<&FoundScript> {
         self.script.as_ref()
+    }
+
+    fn script_at_hand(&self) -> Option<&(String, Vec<u8>)> {
+        self.script.as_ref()?.as_ref().ok()
     }
 
     fn script_name(&self, _: &Job) -> String {

@@ -264,7 +264,12 @@ fn only_the_exception_that_ended_the_program_counts() {
     let cause = &verdict.causes[0];
     assert_eq!(cause.captures["exception"], "KeyError");
     assert_eq!(cause.evidence[0].text, "KeyError: 'DATA_ROOT'");
-    assert_eq!(cause.evidence[1].text, "File \"/home/u/a.py\", line 4, in main");
+    assert_eq!(cause.evidence[1].text, "  File \"/home/u/a.py\", line 4, in main");
+    let frame = (&cause.evidence[1].place, plain.find("  File"));
+    let (Place::Log { line: Some(2), offset, length: 38, .. }, Some(at)) = frame else {
+        panic!("{frame:?}")
+    };
+    assert_eq!(usize::try_from(*offset), Ok(at));
     let Place::Log { line, offset, .. } = &cause.evidence[0].place else { panic!("in the log") };
     assert_eq!(*line, Some(4));
     assert_eq!(usize::try_from(*offset).ok(), plain.find("KeyError"));
@@ -365,5 +370,94 @@ proptest::proptest! {
     fn no_log_makes_it_panic(text in "(Traceback \\(most recent call last\\):\n|  File \"a\", line 1, in b\n|KeyError: 'é'\n|slurmstepd: |oom_kill event|CUDA out of memory|[ -~é\u{1b}\r\n]{0,12}){0,40}") {
         let _ = judge(None, &[&text]);
         let _ = judge(Some(&job("FAILED", 1, 0)), &[&text, &text]);
+    }
+}
+
+#[test]
+fn of_a_repeated_error_the_first_is_quoted_and_the_others_are_no_work() {
+    let line = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n";
+    let log = format!("step 1\n{}", line.repeat(500));
+    let once = judge(Some(&job("FAILED", 1, 0)), &[line]);
+    let verdict = judge(Some(&job("FAILED", 1, 0)), &[&log]);
+    assert_eq!(named(&verdict), "cuda_oom");
+    let score = |verdict: &Verdict| verdict.causes[0].confidence.score;
+    assert!((score(&verdict) - score(&once)).abs() < 1e-9, "nobody handled it");
+    let Place::Log { line, .. } = &verdict.causes[0].evidence[0].place else {
+        panic!("in the log")
+    };
+    assert_eq!(*line, Some(2));
+}
+
+const OVER: &str = "slurmstepd-c04: error: *** JOB 1 ON c04 CANCELLED AT 2026-11-30T10:34:25 DUE TO TIME LIMIT ***";
+
+#[test]
+fn without_a_record_no_job_is_another_one() {
+    let mut given = Job::bare(JobId::whole(0), State::parse("FAILED"), Source::Given);
+    given.exit = exit(1, 0);
+    let verdict = judge(Some(&given), &[OVER]);
+    assert_eq!(named(&verdict), "time_limit");
+    let of_nobody = judge(None, &[OVER]);
+    let score = |verdict: &Verdict| verdict.causes[0].confidence.score;
+    assert!((score(&verdict) - score(&of_nobody)).abs() < 1e-9);
+}
+
+#[test]
+fn what_repeats_the_scheduler_s_words_is_not_the_scheduler() {
+    let traceback = "Traceback (most recent call last):\n  File \"run.py\", line 3, in <module>\n";
+    for line in [
+        format!("{traceback}RuntimeError: child said: echo \"{OVER}\"\n"),
+        format!("echo \"{OVER}\"\n"),
+        format!("2026-11-30 10:34:25 ERROR {OVER}\n"),
+    ] {
+        for record in [None, Some(&job("FAILED", 1, 0))] {
+            assert_ne!(named(&judge(record, &[&line])), "time_limit", "{line}");
+        }
+    }
+    // And who prints them as a line of their own is contradicted by the record.
+    let mut failed = job("FAILED", 1, 0);
+    (failed.id, failed.limit) = (JobId::whole(1), Known::Value(Span::seconds(3600)));
+    assert_ne!(named(&judge(Some(&failed), &[OVER])), "time_limit");
+    // The limit of a step may be shorter than the job's.
+    failed.steps = vec![step("0", "TIMEOUT", 0, 15)];
+    assert_eq!(named(&judge(Some(&failed), &[OVER])), "time_limit");
+}
+
+/// Lines of failures, whole and broken, by ranks and not, with line ends of all kinds.
+fn lines() -> impl proptest::strategy::Strategy<Value = String> {
+    const PIECES: [&str; 16] = [
+        "Traceback (most recent call last):\n",
+        "  File \"/home/u/a.py\", line 4, in main\n",
+        "\tFile \"b.py\", line 4, in main \r\n",
+        "[rank1]: ",
+        "0: ",
+        "1: ",
+        "KeyError: 'x'\n",
+        "\u{1b}[31mRuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\u{1b}[0m\r\n",
+        "ModuleNotFoundError: No module named 'torch'\n",
+        "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=67.batch.\n",
+        "srun: error: c04: task 0: Segmentation fault\n",
+        "app.LoadError: no backend\n",
+        " 50%|#####     |\r",
+        "step\n",
+        "é\u{202e}",
+        "\n",
+    ];
+    let piece = proptest::sample::select(&PIECES[..]);
+    proptest::strategy::Strategy::prop_map(proptest::collection::vec(piece, 0..40), |p| p.concat())
+}
+
+proptest::proptest! {
+    #[test]
+    fn every_piece_of_evidence_can_be_read_again(log in lines()) {
+        let verdict = judge(Some(&job("FAILED", 1, 0)), &[&log]);
+        let of_causes = verdict.causes.iter().flat_map(|cause| &cause.evidence);
+        for piece in of_causes.chain(&verdict.consequences) {
+            let Place::Log { offset, length, .. } = &piece.place else { continue };
+            let from = usize::try_from(*offset).expect("small");
+            let raw = &log.as_bytes()[from..from + usize::try_from(*length).expect("small")];
+            let again = crate::text::clean_line(raw);
+            proptest::prop_assert!(again.ends_with(&piece.text), "{piece:?} is not {again:?}");
+            proptest::prop_assert!(!raw.contains(&b'\n'));
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! Measured on Slurm 22.05 (each row of the tests is a name that it made): `%a` of a job that is
 //! no array is 4294967294, widths are padded with zeros to at most ten digits, `%J` and `%s` of a
 //! batch script are `JOBID` and `batch`, `%%` is a percent sign, other letters stay as they are,
-//! and a backslash anywhere is dropped and disables all expansion. `%b` stays as it is there and
+//! and a backslash anywhere disables all expansion: it goes, and of two one stays. `%b` stays as it is there and
 //! is the array index modulo ten in later versions, so both names are tried.
 
 use crate::model::{Job, Part, StepId};
@@ -43,7 +43,7 @@ pub(super) struct Name(Vec<Piece>);
 /// The names that a pattern may stand for, likeliest first.
 pub(super) fn expand(pattern: &str, job: &Job, writer: Writer<'_>) -> Vec<Name> {
     if pattern.contains('\\') {
-        return vec![Name(vec![Piece::Text(pattern.replace('\\', ""))])];
+        return vec![Name::verbatim(&unescaped(pattern))];
     }
     let mut names = vec![expand_as(pattern, job, writer, true)];
     let older = expand_as(pattern, job, writer, false);
@@ -51,6 +51,16 @@ pub(super) fn expand(pattern: &str, job: &Job, writer: Writer<'_>) -> Vec<Name> 
         names.push(older);
     }
     names
+}
+
+/// The name without the backslashes that escape what follows them.
+fn unescaped(pattern: &str) -> String {
+    let mut chars = pattern.chars();
+    let taken = std::iter::from_fn(|| match chars.next() {
+        Some('\\') => Some(chars.next()),
+        other => other.map(Some),
+    });
+    taken.flatten().collect()
 }
 
 fn expand_as(pattern: &str, job: &Job, writer: Writer<'_>, modulo: bool) -> Name {
@@ -236,6 +246,9 @@ mod tests {
             ("pc%%j.o", "pc%j.o"),
             ("three%%%j.o", "three%346.o"),
             ("bs\\j-%j.o", "bsj-%j.o"),
+            // By the source of its `fname.c`.
+            (r"a\\b%j.out", r"a\b%j.out"),
+            (r"end\", "end"),
             ("oom-%A_%a.out", "oom-346_4294967294.out"),
             ("p-%u-%x-%n-%t-%%.log", "p-alice-out-patterns-0-0-%.log"),
         ] {

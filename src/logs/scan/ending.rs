@@ -9,12 +9,12 @@ use memchr::{memchr, memchr_iter};
 
 use super::{LONG, Line, cut, rank, read};
 use crate::host::Content;
-use crate::text::clean_line;
+use crate::text::{clean_line, mask_secrets};
 
 /// Lines of the tail.
 const TAIL: usize = 40;
 /// Lines after something are counted up to here.
-const COUNTED: usize = 1000;
+pub(super) const COUNTED: usize = 1000;
 /// How far back the end is read to find so many lines.
 const FARTHEST: u64 = 16 << 20;
 
@@ -56,8 +56,22 @@ impl Ending {
 
     /// How many lines that are not blank begin after an offset, at most 1000.
     pub(super) fn lines_after(&self, offset: u64) -> u32 {
-        let after = self.starts.len() - self.starts.partition_point(|&start| start <= offset);
-        u32::try_from(after.min(COUNTED)).unwrap_or(u32::MAX)
+        count_after(&self.starts, offset)
+    }
+
+    /// Where those of the last lines begin that are not told of: that hold none of the offsets
+    /// `told` (in order) and lie in none of the spans, ends included.
+    pub(super) fn others(&self, told: &[u64], spans: &[(u64, u64)]) -> Vec<u64> {
+        let mut others = Vec::new();
+        for (index, &start) in self.starts.iter().enumerate() {
+            let next = self.starts.get(index + 1).copied().unwrap_or(u64::MAX);
+            let at = told.partition_point(|&offset| offset < start);
+            let is_told = told.get(at).is_some_and(|&offset| offset < next);
+            if !is_told && !spans.iter().any(|(first, last)| (*first..=*last).contains(&start)) {
+                others.push(start);
+            }
+        }
+        others
     }
 
     fn made(
@@ -67,16 +81,21 @@ impl Ending {
         newlines: Option<u64>,
         labelled: bool,
     ) -> Self {
+        // As one text: a key of many lines is only known by its first or last one.
+        let first = starts.len().checked_sub(2 * TAIL).map_or(0, |index| starts[index]);
+        let first = first.min(bytes.len().saturating_sub(LONG));
+        let mut shown = bytes[first..].to_vec();
+        mask_secrets(&mut shown);
         let mut tail = Vec::new();
-        for &start in starts.iter().rev() {
-            let rest = &bytes[start..];
+        for &start in starts.iter().rev().take_while(|&&start| start >= first) {
+            let rest = &shown[start - first..];
             let raw = &rest[..memchr(b'\n', rest).unwrap_or(rest.len())];
             // Of a very long line the end is what a reader would see last.
-            let shown = clean_line(&raw[raw.len().saturating_sub(LONG)..]);
-            if shown.trim().is_empty() {
+            let line = clean_line(&raw[raw.len().saturating_sub(LONG)..]);
+            if line.trim().is_empty() {
                 continue;
             }
-            let (rank, text) = rank::strip(&shown, labelled);
+            let (rank, text) = rank::strip(&line, labelled);
             let below = memchr_iter(b'\n', rest).count() as u64;
             tail.push(Line {
                 number: newlines.and_then(|all| (all + 1).checked_sub(below)),
@@ -93,6 +112,12 @@ impl Ending {
         let kept = &starts[starts.len().saturating_sub(COUNTED + 1)..];
         Self { tail, starts: kept.iter().map(|&start| from + start as u64).collect() }
     }
+}
+
+/// How many of the offsets, which are in order, lie behind one; at most 1000.
+pub(super) fn count_after(starts: &[u64], offset: u64) -> u32 {
+    let after = starts.len() - starts.partition_point(|&start| start <= offset);
+    u32::try_from(after.min(COUNTED)).unwrap_or(u32::MAX)
 }
 
 /// Where lines begin that hold anything but blanks and controls.

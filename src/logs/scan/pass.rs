@@ -9,15 +9,18 @@ use std::collections::VecDeque;
 
 use memchr::{memchr_iter, memchr2, memrchr2};
 
+use super::ending::COUNTED;
 use super::traceback::{Mark, Tracebacks};
 use super::{Hit, Line, Pattern, Scanner, cut, rank};
-use crate::text::printable;
+use crate::text::{masked, printable};
 
 /// A unit longer than this is not looked at as a whole, but in windows around its stems.
 pub(super) const LONG: usize = 64 << 10;
 /// The window: so much before a stem and after it.
 const BEFORE: usize = 1024;
 const AFTER: usize = 3072;
+/// So much on either side of a window is looked at for the rest of a secret.
+const BESIDE: usize = 4096;
 /// Hits kept per literal from the beginning, and as many from the end.
 const KEPT: usize = 8;
 
@@ -33,7 +36,19 @@ pub(super) struct Pass<'s> {
     skipping: bool,
     first: Vec<Vec<Hit>>,
     last: Vec<VecDeque<Hit>>,
+    /// Where the last lines begin that hold a literal or are part of a traceback, also those of
+    /// which no hit is kept.
+    told: VecDeque<u64>,
     tracebacks: Tracebacks,
+}
+
+/// What a pass found. The blocks of hits and the links between tracebacks are ids still.
+pub(super) struct Found {
+    /// The hits in the order of the stream.
+    pub(super) hits: Vec<Hit>,
+    /// Where the last thousand lines begin that hold a literal or are part of a traceback.
+    pub(super) told: Vec<u64>,
+    pub(super) tracebacks: Tracebacks,
 }
 
 impl<'s> Pass<'s> {
@@ -46,6 +61,7 @@ impl<'s> Pass<'s> {
             skipping: false,
             first: vec![Vec::new(); scanner.literals],
             last: vec![VecDeque::new(); scanner.literals],
+            told: VecDeque::new(),
             tracebacks: Tracebacks::default(),
         }
     }
@@ -62,13 +78,12 @@ impl<'s> Pass<'s> {
         self.tracebacks.interrupt();
     }
 
-    /// The hits in the order of the stream, and the tracebacks. The blocks of hits and the links
-    /// between tracebacks are ids still.
-    pub(super) fn finish(self) -> (Vec<Hit>, Tracebacks) {
+    /// What was found.
+    pub(super) fn finish(self) -> Found {
         let mut hits: Vec<Hit> =
             self.first.into_iter().flatten().chain(self.last.into_iter().flatten()).collect();
         hits.sort_by_key(|hit| (hit.line.offset, hit.literal));
-        (hits, self.tracebacks)
+        Found { hits, told: self.told.into(), tracebacks: self.tracebacks }
     }
 
     /// Takes the bytes at `base` and says how many of them are done with; the others want to be
@@ -90,7 +105,7 @@ impl<'s> Pass<'s> {
                 let reached = self.windows(bytes, base, at, from, to, end.is_some() || last);
                 let Some(end) = end else {
                     self.long = (!last).then_some(base + reached as u64);
-                    return if last { to } else { reached.saturating_sub(BEFORE).max(at) };
+                    return if last { to } else { reached.saturating_sub(BEFORE + BESIDE).max(at) };
                 };
                 self.long = None;
                 self.count(&bytes[end..=end]);
@@ -149,7 +164,17 @@ impl<'s> Pass<'s> {
         };
         let (mark, found) = self.search(text);
         let block = self.tracebacks.line(&line, text, mark);
+        if block.is_some() || !found.is_empty() {
+            self.tell(offset);
+        }
         self.keep(&line, text, block, &found);
+    }
+
+    fn tell(&mut self, offset: u64) {
+        if self.told.len() == COUNTED {
+            self.told.pop_front();
+        }
+        self.told.push_back(offset);
     }
 
     /// The stems of a long unit that begins at or before `start`, searched in `from..to`. Says up
@@ -164,7 +189,7 @@ impl<'s> Pass<'s> {
         complete: bool,
     ) -> usize {
         while let Some(stem) = self.scanner.stems.find(bytes, from..to) {
-            if stem + AFTER > to && !complete {
+            if stem + AFTER + BESIDE > to && !complete {
                 return stem;
             }
             let first = stem.saturating_sub(BEFORE).max(start);
@@ -178,7 +203,14 @@ impl<'s> Pass<'s> {
             };
             let text = printable(&bytes[first..end]);
             let (_, found) = self.search(&text);
-            self.keep(&line, &text, None, &found);
+            if !found.is_empty() {
+                self.tell(line.offset);
+                let before = printable(&bytes[first.saturating_sub(BESIDE).max(start)..first]);
+                let after = printable(&bytes[end..to.min(end + BESIDE)]);
+                let whole = masked(&[before.as_str(), &text, &after].concat());
+                let text = whole.get(before.len()..before.len() + text.len()).unwrap_or_default();
+                self.keep(&line, text, None, &found);
+            }
             from = end;
         }
         // A stem may lie across the end of what is there.
@@ -207,7 +239,7 @@ impl<'s> Pass<'s> {
     fn keep(&mut self, line: &Line, text: &str, block: Option<usize>, found: &[(usize, usize)]) {
         for &(literal, at) in found {
             let line = Line { text: cut(text, at), ..line.clone() };
-            let hit = Hit { literal, line, block, lines_after: 0 };
+            let hit = Hit { literal, line, block, lines_after: 0, other_lines_after: 0 };
             if self.first[literal].len() < KEPT {
                 self.first[literal].push(hit);
             } else {

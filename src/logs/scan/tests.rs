@@ -397,6 +397,62 @@ fn a_banner_around_a_hit_is_a_block() {
     assert_eq!(of_hits, [(0, Some(0)), (2, Some(0)), (1, None)]);
 }
 
+#[test]
+fn lines_of_an_error_that_is_repeated_are_no_other_lines() {
+    let mut log = "step 1\n".to_owned();
+    log.push_str(&"error: no\n".repeat(3000));
+    log.push_str("step 2\nstep 3\n");
+    let repeated = scan(&["error: no"], log.as_str());
+    let first = &repeated.hits[0];
+    assert_eq!((first.line.number, first.lines_after, first.other_lines_after), (Some(2), 1000, 2));
+    // Between states of a progress bar, in a traceback, and where lines are not numbered.
+    let mixed = "error: no\n\r 1%\rerror: no\r 2%\nTraceback (most recent call last):\n  \
+        File \"a.py\", line 1, in f\nKeyError: 'x'\nstep\n";
+    assert_eq!(scan(&["error: no"], mixed).hits[0].other_lines_after, 1);
+    let end = scanner(&["error: no"]).scan(&Stream::new(log), Limits { bytes: 4096 });
+    let last = end.hits.last().expect("a hit");
+    assert_eq!((last.line.number, last.other_lines_after), (None, 2));
+}
+
+/// A key that was never used for anything.
+fn key(lines: usize) -> String {
+    let body = format!("{}\n", "MIIEvQIBADANBgkq".repeat(4)).repeat(lines);
+    format!("-----BEGIN {0}-----\n{body}-----END {0}-----\n", "PRIVATE KEY")
+}
+
+#[test]
+fn a_key_at_the_end_of_a_log_is_masked_however_long_it_is() {
+    for lines in [3, 60, 300] {
+        for log in [format!("start\n{}", key(lines)), format!("{}bye\n", key(lines))] {
+            for cut in [log.len(), log.len() - 40] {
+                let scan = scan(&[], &log[..cut]);
+                let shown = tail(&scan).join("\n");
+                assert!(!shown.contains("MIIE") && shown.contains("****"), "{lines} {cut} {shown}");
+                let last = scan.tail.last().expect("a line");
+                assert_eq!(last.number, Some(number_at(log.as_bytes(), last.offset)));
+            }
+        }
+    }
+}
+
+#[test]
+fn no_half_of_a_secret_stands_at_the_edge_of_a_cut() {
+    let secret = "aB3dE5fG7hJ9kLmN0pQrS2tUvW4xYz6A8bC1";
+    let token = format!("ghp_{secret} ");
+    for width in [5000, 200_000] {
+        // Around the beginning and the end of what is kept of such a line.
+        for gap in (900..1100).chain(2900..3200).step_by(7) {
+            let filler = "x".repeat(width);
+            let space = " ".repeat(gap);
+            let log = format!("{filler} {token}{space}Killed{space}{token}{filler}\n");
+            let scan = scan(&["Killed"], log);
+            let text = &scan.hits[0].line.text;
+            let leaks = (0..secret.len() - 4).find(|&at| text.contains(&secret[at..at + 4]));
+            assert_eq!(leaks, None, "{width} {gap} {text}");
+        }
+    }
+}
+
 /// Pieces of which logs are made, joined at random.
 fn pieces() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![

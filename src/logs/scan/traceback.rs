@@ -110,16 +110,18 @@ impl Tracebacks {
         }
         let lines = self.lines;
         let open = self.open.get_mut(&line.rank)?;
+        let whole = text;
         let text = open.relative(text);
         if text.trim().is_empty() {
             return None;
         }
         let own = if text.starts_with([' ', '\t']) {
-            if let Some(frame) = frame(text) {
+            if let Some((file, number, function)) = frame(text) {
                 if open.block.frames.len() == FRAMES {
                     open.block.frames.remove(OUTER_FRAMES);
                 }
-                open.block.frames.push(frame);
+                let at = Line { text: cut(whole, 0), ..line.clone() };
+                open.block.frames.push(Frame { file, line: number, function, at });
             }
             true
         } else if is_exception(text, open.adjacent && !open.block.frames.is_empty()) {
@@ -240,14 +242,14 @@ const ENDINGS: [&str; 8] =
     ["Error", "Exception", "Interrupt", "Exit", "Warning", "Iteration", "Timeout", "Group"];
 
 /// `  File "train.py", line 3, in main`
-fn frame(text: &str) -> Option<Frame> {
+fn frame(text: &str) -> Option<(String, u64, String)> {
     let rest = text.trim_start().strip_prefix("File \"")?;
     let (file, rest) = rest.split_once("\", line ")?;
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let line = rest[..digits].parse().ok()?;
     // A syntax error names the place without a function.
     let function = rest[digits..].strip_prefix(", in ").unwrap_or_default();
-    Some(Frame { file: file.to_owned(), line, function: function.trim().to_owned() })
+    Some((file.to_owned(), line, function.trim().to_owned()))
 }
 
 /// Whether a line at the margin is the exception that a traceback ends with: a name, alone or
@@ -277,11 +279,8 @@ mod tests {
     #[test]
     fn frames_name_file_line_and_function() {
         let made = frame("  File \"/a b/x.py\", line 12, in main").expect("a frame");
-        assert_eq!(
-            (made.file.as_str(), made.line, made.function.as_str()),
-            ("/a b/x.py", 12, "main")
-        );
-        assert_eq!(frame("  File \"x.py\", line 3").map(|f| f.function).as_deref(), Some(""));
+        assert_eq!(made, ("/a b/x.py".to_owned(), 12, "main".to_owned()));
+        assert_eq!(frame("  File \"x.py\", line 3").map(|made| made.2).as_deref(), Some(""));
         assert_eq!(frame("    raise ValueError"), None);
     }
 

@@ -475,6 +475,9 @@ impl<'h> Jobs<'h> {
     fn read_script(&self, path: &Path, job: &Job) -> Result<(String, Vec<u8>), String> {
         let content = self.runner.open(path).map_err(|error| error.to_string())?;
         let shown = path.display();
+        if !self.runner.caller().may_read_for(job.uid.get(), &*content) {
+            return Err(format!("{shown}: is not the job owner's file"));
+        }
         if content.size() > SCRIPT_LIMIT {
             return Err(format!("{shown}: too large for a batch script"));
         }
