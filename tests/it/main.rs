@@ -13,4 +13,5 @@ mod processes;
 mod readme;
 mod run;
 mod scheduler;
+mod suites;
 mod usage;
