@@ -4,6 +4,7 @@
 //! `libc-l10n` 2.36); it is used only where the line also holds the number of the error.
 
 use crate::host::Content;
+use crate::text;
 
 use super::stream::Stream;
 
@@ -81,8 +82,9 @@ impl Mutation {
                 )
             }),
             Self::MoreWork => {
-                let work: String = (0..40).map(|n| format!("\nstep {n} loss 0.3{n:02}")).collect();
-                format!("{}{work}\n", log.trim_end_matches('\n'))
+                let work: Vec<String> =
+                    (0..40).map(|step| format!("\nstep {step} loss 0.3{step:02}")).collect();
+                format!("{}{}\n", log.trim_end_matches('\n'), work.concat())
             }
             Self::German => translated(log, |row| row.2),
             Self::French => translated(log, |row| row.3),
@@ -110,11 +112,18 @@ fn labelled(label: &str, line: &str) -> String {
     if launcher { line.to_owned() } else { format!("{label}{line}") }
 }
 
-/// Cut in the middle of a line, as a log that was rotated begins.
+/// Cut in the middle of a line, as a log that was rotated begins. Of a log that does not hold the
+/// line that tells, half is lost.
 fn lost_head(log: &str, root: &str) -> String {
-    let root = if root.is_empty() { None } else { log.find(root) };
-    // Whole lines before the root, so that its own prefix stays.
-    let line = root.map_or(log.len(), |at| log[..at].rfind('\n').map_or(0, |end| end + 1));
+    let mut begin = 0;
+    let mut line = log.len();
+    for text in log.split_inclusive('\n') {
+        if !root.is_empty() && text::clean_line(text.as_bytes()).contains(root) {
+            line = begin;
+            break;
+        }
+        begin += text.len();
+    }
     let mut cut = line / 2;
     while !log.is_char_boundary(cut) {
         cut -= 1;
