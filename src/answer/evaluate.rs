@@ -2,6 +2,8 @@
 //!
 //! Each case goes the path of `diagnose`: only its logs and its record come from a file.
 
+mod suites;
+
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -13,12 +15,16 @@ use crate::eval::{
     self, Answered, Case, Comparison, HEALTHY, Material, Measures, Split, Table, Texts, Thresholds,
     UNKNOWN,
 };
-use crate::host::{FileError, Replay, Store};
+use crate::host::{Content, FileError, Replay, Store};
 use crate::logs::{Certainty, Located};
-use crate::model::{BaseState, Cause, Job, JobId, Notice, Outcome, Place, Source, State, Stream};
+use crate::model::{
+    BaseState, Cause, Job, JobId, Notice, Outcome, Place, Source, State, Stream, Verdict,
+};
 use crate::retrieve::Match;
 use crate::sched::{self, slurm};
 use crate::text;
+
+pub use suites::{Suite, SuiteReport, SuiteWanted, suite};
 
 /// Sets of cases are text files of a few megabytes.
 const LIMIT: u64 = 1 << 30;
@@ -145,15 +151,8 @@ fn answer(
 
     let verdict = &diagnosis.verdict;
     let first = verdict.causes.first();
-    let names = matches!(verdict.outcome, Outcome::Cause | Outcome::Pending);
-    let named = first.filter(|_| names);
-    answered.got = match (named, verdict.outcome) {
-        (Some(cause), _) => cause.family.0.clone(),
-        (None, Outcome::Cause | Outcome::Unknown) => UNKNOWN.to_owned(),
-        (None, Outcome::Healthy) => HEALTHY.to_owned(),
-        (None, Outcome::Running) => "running".to_owned(),
-        (None, Outcome::Pending) => "pending".to_owned(),
-    };
+    let named = named(verdict);
+    label(verdict).clone_into(&mut answered.got);
     answered.named = named.is_some();
     answered.confidence = named.map(|cause| cause.confidence.measured);
     answered.first = first.map(|cause| cause.family.0.clone());
@@ -179,6 +178,23 @@ fn answer(
         answered.keywords = Some(eval::keywords(state, &text).unwrap_or_default().to_owned());
     }
     (answered, None)
+}
+
+/// The cause that a verdict names.
+fn named(verdict: &Verdict) -> Option<&Cause> {
+    let names = matches!(verdict.outcome, Outcome::Cause | Outcome::Pending);
+    verdict.causes.first().filter(|_| names)
+}
+
+/// The label that a verdict amounts to.
+fn label(verdict: &Verdict) -> &str {
+    match (named(verdict), verdict.outcome) {
+        (Some(cause), _) => &cause.family.0,
+        (None, Outcome::Cause | Outcome::Unknown) => UNKNOWN,
+        (None, Outcome::Healthy) => HEALTHY,
+        (None, Outcome::Running) => "running",
+        (None, Outcome::Pending) => "pending",
+    }
 }
 
 /// At which place a right note comes; of the sections of one note the first counts.
@@ -213,31 +229,47 @@ fn of_texts(engine: &Engine, case: &Case, texts: &Texts) -> Result<Diagnosis, St
         let text = format!("{}\n{}", texts.out, texts.err);
         return Ok(of_text(engine, text.as_bytes()));
     }
+    // Both streams in one file leave the second empty; where both are, there was no log.
+    let content = |text: &str| -> Box<dyn Content> { Box::new(text.as_bytes().to_vec()) };
+    let out = (!texts.out.is_empty() || !texts.err.is_empty()).then(|| content(&texts.out));
+    let err = (!texts.err.is_empty()).then(|| content(&texts.err));
+    of_streams(engine, case, texts, out, err)
+}
+
+/// The case with its record and script, and with these as its logs.
+fn of_streams(
+    engine: &Engine,
+    case: &Case,
+    texts: &Texts,
+    out: Option<Box<dyn Content>>,
+    err: Option<Box<dyn Content>>,
+) -> Result<Diagnosis, String> {
     let job = if texts.record.is_empty() {
         Job::bare(JobId::whole(0), State::parse("FAILED"), Source::Given)
     } else {
         slurm::job_from_fields(&texts.record).map_err(|error| error.to_string())?
     };
-    let log = |stream, end: &str, text: &str| Located {
+    let log = |stream, end: &str, content: Option<Box<dyn Content>>| {
+        Some(of_case(stream, format!("{}.{end}", case.id), content?))
+    };
+    let logs = [log(Stream::Output, "out", out), log(Stream::Error, "err", err)];
+    let logs = logs.into_iter().flatten().collect();
+    let script = (!texts.script.is_empty())
+        .then(|| Ok((format!("{}.sh", case.id), texts.script.as_bytes().to_vec())));
+    Ok(one(engine, job, &mut AtHand { logs, script }))
+}
+
+/// A log that belongs to a case.
+fn of_case(stream: Stream, path: String, content: Box<dyn Content>) -> Located {
+    Located {
         stream,
-        path: format!("{}.{end}", case.id),
+        path,
         certainty: Certainty::Given,
         how: "a labelled case".to_owned(),
         step: None,
         task: None,
-        found: Ok(Box::new(text.as_bytes().to_vec())),
-    };
-    let mut logs = Vec::new();
-    // Both streams in one file leave the second empty; where both are, there was no log.
-    if !texts.out.is_empty() || !texts.err.is_empty() {
-        logs.push(log(Stream::Output, "out", &texts.out));
+        found: Ok(content),
     }
-    if !texts.err.is_empty() {
-        logs.push(log(Stream::Error, "err", &texts.err));
-    }
-    let script = (!texts.script.is_empty())
-        .then(|| Ok((format!("{}.sh", case.id), texts.script.as_bytes().to_vec())));
-    Ok(one(engine, job, &mut AtHand { logs, script }))
 }
 
 fn of_recording(

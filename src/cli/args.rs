@@ -293,8 +293,12 @@ pub(super) enum KbCommand {
 #[derive(Debug, Args)]
 pub(super) struct Eval {
     /// Files of labelled cases, one JSON object a line
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required_unless_present = "suite")]
     pub(super) files: Vec<PathBuf>,
+
+    /// Measure a property over a suite of logs instead; without FILE that of the sources here
+    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["split", "results", "calibrate", "baseline", "min_accuracy", "min_recall_at_1"])]
+    pub(super) suite: Option<Suite>,
 
     /// Which cases: the third that is kept apart is that whose source hashes to 0 modulo 3
     #[arg(long, value_enum, default_value_t = Split::All)]
@@ -323,6 +327,35 @@ pub(super) struct Eval {
     /// Fail when more successes are given a cause
     #[arg(long, value_name = "N")]
     pub(super) max_false_alarms: Option<usize>,
+
+    /// Fail when in a part of the suite a smaller share is right
+    #[arg(long, value_name = "SHARE", value_parser = share, requires = "suite")]
+    pub(super) min_right: Option<f64>,
+
+    /// Make other jobs of many ranks
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "suite")]
+    pub(super) seed: u64,
+
+    /// How many jobs of many ranks to make
+    #[arg(long, value_name = "N", default_value_t = 200, requires = "suite")]
+    pub(super) jobs: usize,
+
+    /// Megabytes of healthy lines before and after a log; they are never stored
+    #[arg(long, value_name = "MB", default_value_t = 8, requires = "suite")]
+    pub(super) padding: u64,
+}
+
+/// A suite of logs.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum Suite {
+    /// Successes with frightening words: none may be given a cause
+    Negatives,
+    /// Labelled cases, damaged in twelve ways: no verdict may move
+    Mutations,
+    /// Made jobs of 2 to 512 ranks: the first failure has to be found
+    Cascades,
+    /// Messages of four releases of Slurm: each has to be known
+    Messages,
 }
 
 /// Which cases of a set.

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::answer::diagnose::{Given, Hints};
-use crate::answer::evaluate::Wanted;
+use crate::answer::evaluate::{self, SuiteWanted, Wanted};
 use crate::answer::stats::Question;
 use crate::answer::{self, World};
 use crate::config::Config;
@@ -251,6 +251,9 @@ fn text_of(text: &str) -> Result<Vec<u8>, Failure> {
 }
 
 fn evaluate(world: World<'_>, args: &args::Eval, printer: &Printer) -> Result<Exit, Failure> {
+    if let Some(suite) = args.suite {
+        return measure_suite(world, suite, args, printer);
+    }
     let split = match args.split {
         args::Split::Open => Split::Open,
         args::Split::Blind => Split::Blind,
@@ -271,6 +274,31 @@ fn evaluate(world: World<'_>, args: &args::Eval, printer: &Printer) -> Result<Ex
     let evaluation = answer::evaluate::evaluate(world, &wanted)?;
     printer.print(&evaluation)?;
     Ok(if evaluation.is_passed() { Exit::Answered } else { Exit::No })
+}
+
+fn measure_suite(
+    world: World<'_>,
+    suite: args::Suite,
+    args: &args::Eval,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let wanted = SuiteWanted {
+        suite: match suite {
+            args::Suite::Negatives => evaluate::Suite::Negatives,
+            args::Suite::Mutations => evaluate::Suite::Mutations,
+            args::Suite::Cascades => evaluate::Suite::Cascades,
+            args::Suite::Messages => evaluate::Suite::Messages,
+        },
+        files: args.files.clone(),
+        seed: args.seed,
+        jobs: args.jobs,
+        padding: args.padding.saturating_mul(1_000_000),
+        min_right: args.min_right,
+        max_false_alarms: args.max_false_alarms,
+    };
+    let report = evaluate::suite(world, &wanted)?;
+    printer.print(&report)?;
+    Ok(if report.is_passed() { Exit::Answered } else { Exit::No })
 }
 
 /// `CODE` or `CODE:SIGNAL`, as the command line gives it: nothing was subtracted from it.

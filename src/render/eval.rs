@@ -5,8 +5,8 @@ use std::io;
 
 use super::Report;
 use super::page::{Cell, Column, Label, Page};
-use crate::answer::evaluate::Evaluation;
-use crate::eval::{Comparison, Measures, Reliability, Retrieval, Share, Table};
+use crate::answer::evaluate::{Evaluation, SuiteReport};
+use crate::eval::{Comparison, Measures, Part, Reliability, Retrieval, Share, Table};
 
 const MARGIN: usize = 12;
 
@@ -29,6 +29,35 @@ impl Report for Evaluation {
         if let Some(table) = &self.calibration {
             page.gap()?;
             calibration(page, table)?;
+        }
+        if !self.failures.is_empty() || !self.missed.is_empty() {
+            page.gap()?;
+        }
+        for failure in &self.failures {
+            page.entry("no answer", MARGIN, Label::Bad, failure)?;
+        }
+        for missed in &self.missed {
+            page.entry("missed", MARGIN, Label::Bad, missed)?;
+        }
+        page.notices(&self.notices)
+    }
+}
+
+impl Report for SuiteReport {
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let columns = [left("PART"), right("CASES"), right("WRONG"), right("SHARE RIGHT")];
+        let row = |part: &Part| {
+            let Share { name, cases, share, .. } = &part.share;
+            vec![plain(name), plain(cases), plain(&part.wrong.len()), plain(&number(*share))]
+        };
+        page.table(&columns, &self.parts.iter().map(row).collect::<Vec<_>>())?;
+        for part in self.parts.iter().filter(|part| !part.wrong.is_empty()) {
+            page.gap()?;
+            page.line(&[(Label::Strong, &part.share.name)])?;
+            for wrong in &part.wrong {
+                let text = format!("{}: is {}, got {}", wrong.id, wrong.expected, wrong.got);
+                page.entry("", 2, Label::Plain, &text)?;
+            }
         }
         if !self.failures.is_empty() || !self.missed.is_empty() {
             page.gap()?;

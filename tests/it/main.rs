@@ -14,5 +14,6 @@ mod readme;
 mod recordings;
 mod run;
 mod scheduler;
+mod suites;
 mod text;
 mod usage;
