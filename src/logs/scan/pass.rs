@@ -127,10 +127,12 @@ impl<'s> Pass<'s> {
 
     /// All units from `at` on; the bytes end with a unit.
     fn units(&mut self, bytes: &[u8], base: u64, mut at: usize) {
+        let scanner = self.scanner;
+        let mut stems = scanner.stems.hits(bytes, at..bytes.len());
         while at < bytes.len() {
             let mut from = at;
             if !self.tracebacks.any_open() {
-                let Some(stem) = self.scanner.stems.find(bytes, at..bytes.len()) else {
+                let Some(stem) = stems.at_or_after(at) else {
                     self.count(&bytes[at..]);
                     return;
                 };
@@ -188,7 +190,9 @@ impl<'s> Pass<'s> {
         to: usize,
         complete: bool,
     ) -> usize {
-        while let Some(stem) = self.scanner.stems.find(bytes, from..to) {
+        let scanner = self.scanner;
+        let mut stems = scanner.stems.hits(bytes, from..to);
+        while let Some(stem) = stems.at_or_after(from) {
             if stem + AFTER + BESIDE > to && !complete {
                 return stem;
             }

@@ -10,7 +10,8 @@ use std::ops::Range;
 use aho_corasick::packed;
 use aho_corasick::{AhoCorasick, MatchKind};
 
-/// The stems. The searcher that uses SIMD takes at most 64.
+/// The stems. A searcher that uses SIMD takes at most 64, and each searcher passes over the text
+/// once: the first 64 serve most literals, the others the rest.
 pub const STEMS: &[&str] = &[
     "rror",
     "RROR",
@@ -22,7 +23,6 @@ pub const STEMS: &[&str] = &[
     "atal",
     "kill",
     "Kill",
-    "OOM",
     "f memory",
     "Of Mem",
     "emory limit",
@@ -71,11 +71,76 @@ pub const STEMS: &[&str] = &[
     "available",
     "enough",
     "nsufficient",
-    "XHAUST",
-    "eempt",
     "nterrupt",
     "xited with",
-    "halted",
+    "ould not",
+    "NOT C",
+    "nexpected",
+    "nknown",
+    "NKNOWN",
+    "llegal",
+    "ertificate",
+    "tale ",
+    "endpoint",
+    "locked",
+    "ddress alr",
+    "etry",
+    "no CUDA",
+    "evices were",
+    "nauthor",
+    "redentials",
+    "rate limit",
+    "BadGzip",
+    "BadZip",
+    "bad magic",
+    "tar archive",
+    "truncated",
+    "gzip format",
+    "sum: WARN",
+    "not look",
+    "not divis",
+    "not subdiv",
+    "not work",
+    "not match",
+    "too small",
+    "too old",
+    "commande in",
+    "Kommando ni",
+    "peicherplatz",
+    "ucun espace",
+    "nbound",
+    "not present",
+    "mamba init",
+    "otFound",
+    "access fault",
+    "valid model",
+    "already reach",
+    "reachable, but",
+    "binding more",
+    "than the ppr",
+    "Got completion",
+    "otential energy",
+    "too far",
+    "communicated to",
+    "serious prob",
+    "CANNOT BE",
+    "sigHandler",
+    "multiplicity",
+    "settings are wrong",
+    "domain decomp",
+    "only supported with",
+    "number of threads",
+    "total threads",
+    "to run parallel",
+    "rocessor direct",
+    "no k-points",
+    "no planes",
+    "Need at least",
+    "from checkpoint",
+    "Checkpoint file",
+    "ead-only file",
+    "NOT ac",
+    "NOT conv",
 ];
 
 /// The stem that proves that lines with this literal pass the first stage.
@@ -83,32 +148,49 @@ pub fn stem_of(literal: &str) -> Option<&'static str> {
     STEMS.iter().copied().find(|stem| literal.contains(stem))
 }
 
-/// A searcher for the stems.
+/// How many stems a searcher that uses SIMD takes.
+const PACKED: usize = 64;
+
+/// The searchers for the stems, each for a part of them.
 #[derive(Debug)]
-pub(super) enum Stems {
+pub(super) struct Stems(Vec<Searcher>);
+
+#[derive(Debug)]
+enum Searcher {
     /// With SIMD.
     Packed(packed::Searcher),
-    /// Where the processor lacks it, or there are too many stems.
+    /// Where the processor lacks it.
     Automaton(AhoCorasick),
     /// The automaton could not be built: every line counts as holding a stem.
     Everything,
 }
 
 impl Stems {
-    /// For the stems, and for the literals that hold none, which then are their own stems: slower,
-    /// never wrong.
+    /// For the stems, and for the literals that hold none, which then are their own stems: with
+    /// many of them slower, never wrong.
     pub(super) fn new(literals: &[&str]) -> Self {
         let own = literals.iter().copied().filter(|literal| stem_of(literal).is_none());
         let stems: Vec<&str> = STEMS.iter().copied().chain(own).collect();
-        if let Some(searcher) = packed::Searcher::new(&stems) {
+        Self(stems.chunks(PACKED).map(Searcher::new).collect())
+    }
+
+    /// The stems in a part of a text.
+    pub(super) fn hits<'a>(&'a self, text: &'a [u8], part: Range<usize>) -> Hits<'a> {
+        let next = vec![Next::Unknown; self.0.len()];
+        Hits { searchers: &self.0, text, end: part.end, next }
+    }
+}
+
+impl Searcher {
+    fn new(stems: &[&str]) -> Self {
+        if let Some(searcher) = packed::Searcher::new(stems) {
             return Self::Packed(searcher);
         }
-        let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(&stems);
+        let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(stems);
         automaton.map_or(Self::Everything, Self::Automaton)
     }
 
-    /// Where the first stem in a part of a text begins.
-    pub(super) fn find(&self, text: &[u8], part: Range<usize>) -> Option<usize> {
+    fn find(&self, text: &[u8], part: Range<usize>) -> Option<usize> {
         match self {
             Self::Packed(searcher) => searcher.find_in(text, part.into()).map(|hit| hit.start()),
             Self::Automaton(automaton) => {
@@ -120,14 +202,49 @@ impl Stems {
     }
 }
 
+/// What a searcher found last: looked for anew only once it is passed.
+#[derive(Debug, Clone, Copy)]
+enum Next {
+    Unknown,
+    At(usize),
+    Nowhere,
+}
+
+/// The stems in a part of a text, from front to back.
+pub(super) struct Hits<'a> {
+    searchers: &'a [Searcher],
+    text: &'a [u8],
+    end: usize,
+    next: Vec<Next>,
+}
+
+impl Hits<'_> {
+    /// Where the first stem at or behind `from` begins. `from` never goes back.
+    pub(super) fn at_or_after(&mut self, from: usize) -> Option<usize> {
+        let part = from.min(self.end)..self.end;
+        let look = |(searcher, next): (&Searcher, &mut Next)| {
+            *next = match *next {
+                Next::At(at) if at >= from => *next,
+                Next::Nowhere => Next::Nowhere,
+                _ => searcher.find(self.text, part.clone()).map_or(Next::Nowhere, Next::At),
+            };
+            match *next {
+                Next::At(at) => Some(at),
+                _ => None,
+            }
+        };
+        self.searchers.iter().zip(&mut self.next).filter_map(look).min()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_stems_fit_the_fast_searcher() {
-        assert!(STEMS.len() <= 64);
-        assert!(STEMS.iter().all(|stem| (2..=12).contains(&stem.len())));
+        assert!(STEMS.len() <= 2 * PACKED, "a third pass over every log");
+        assert!(STEMS.iter().all(|stem| (2..=20).contains(&stem.len())));
         for (index, stem) in STEMS.iter().enumerate() {
             let twice = STEMS.iter().enumerate().any(|(i, s)| i != index && stem.contains(s));
             assert!(!twice, "{stem} holds another stem");
@@ -144,8 +261,11 @@ mod tests {
     #[test]
     fn a_literal_without_a_stem_is_found_all_the_same() {
         let stems = Stems::new(&["all is well"]);
-        let text = b"0123456789 and so: all is well";
-        assert_eq!(stems.find(text, 0..text.len()), Some(19));
-        assert_eq!(stems.find(text, 20..text.len()), None);
+        let text = b"an error: all is well, no error";
+        let mut hits = stems.hits(text, 0..text.len());
+        let found = [0, 5, 11].map(|from| hits.at_or_after(from));
+        // The stem of "error" begins behind its "e".
+        assert_eq!(found, [Some(4), Some(10), Some(27)]);
+        assert_eq!(hits.at_or_after(28), None);
     }
 }
