@@ -39,6 +39,8 @@ pub struct Family {
     pub checks: Vec<Check>,
     /// Changes to the batch script that fix it, whichever signal was seen.
     pub edits: Vec<Edit>,
+    /// Why the family brings no edit; absent where it, or one of its signals, brings one.
+    pub without_edit: Option<String>,
     /// Where the messages are documented or were reported.
     pub sources: Vec<String>,
     /// The body: `Symptoms`, `Causes`, `Fixes`, `Verify`, in the file's order.

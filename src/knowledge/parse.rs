@@ -47,6 +47,7 @@ struct FrontMatter {
     checks: Vec<Check>,
     #[serde(default)]
     edits: Vec<String>,
+    without_edit: Option<String>,
     #[serde(default)]
     sources: Vec<String>,
 }
@@ -182,6 +183,7 @@ fn family(
         yields_to: front.yields_to,
         checks: front.checks,
         edits,
+        without_edit: front.without_edit,
         sources: front.sources,
         sections: sections(body, body_line),
         provenance,

@@ -104,6 +104,12 @@ impl Report for Note {
             let role = format!("{:?}", signal.role).to_lowercase();
             page.entry(&role, MARGIN, Label::Plain, &how)?;
         }
+        for edit in &family.edits {
+            page.entry("edit", MARGIN, Label::Plain, &edit.to_string())?;
+        }
+        if let Some(reason) = &family.without_edit {
+            page.entry("no edit", MARGIN, Label::Plain, reason)?;
+        }
         for source in &family.sources {
             page.entry("source", MARGIN, Label::Plain, source)?;
         }

@@ -168,7 +168,7 @@ fn a_broken_note_is_told_with_file_line_and_reason_and_costs_only_itself() {
 #[test]
 fn a_note_of_one_s_own_is_used_and_a_broken_one_is_told() {
     let test = Test::slurm("overlay");
-    let note = "---\nfamily: scratch_purge\ntitle: Scratch was purged\ndomain: site\nsignals:\n  - id: purge\n    from: log\n    role: root\n    literal: \"SCRATCH PURGED: error\"\n    example: \"SCRATCH PURGED: error 7\"\n---\n\n## Symptoms\n\nFiles are gone.\n\n## Causes\n\nAge.\n\n## Fixes\n\n1. Stage the data again.\n\n## Verify\n\nLook.\n";
+    let note = "---\nfamily: scratch_purge\ntitle: Scratch was purged\ndomain: site\nsignals:\n  - id: purge\n    from: log\n    role: root\n    literal: \"SCRATCH PURGED: error\"\n    example: \"SCRATCH PURGED: error 7\"\nwithout_edit: \"the data is gone\"\n---\n\n## Symptoms\n\nFiles are gone.\n\n## Causes\n\nAge.\n\n## Fixes\n\n1. Stage the data again.\n\n## Verify\n\nLook.\n";
     test.file("notes/scratch_purge.md", note.as_bytes());
     test.file("notes/broken.md", b"no front matter");
     test.file("notes/ignored.txt", b"not a note");
