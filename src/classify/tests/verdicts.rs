@@ -310,7 +310,8 @@ fn a_benign_probe_hours_before_the_end_is_no_cause() {
 
 #[test]
 fn contradictions_lower_and_agreement_raises() {
-    let log = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 79.15 GiB total capacity)\n";
+    // A job without a GPU says nothing about the node's driver; "out of memory" proves a GPU.
+    let log = "CUDA driver version is insufficient for CUDA runtime version\n";
     let mut with_gpu = job("FAILED", 1, 0);
     with_gpu.allocated = Tres::parse("cpu=1,gres/gpu:a100=1,mem=100M,node=1");
     let score = |job: &Job, log| judge(Some(job), &[log]).causes[0].confidence.score;
