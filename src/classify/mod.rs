@@ -10,6 +10,7 @@
 //! [`mod@ranks`], what the record says in [`mod@record`], why a job waits in [`mod@waiting`], why a
 //! submission was refused in [`mod@submission`], and how the pieces become causes in [`mod@judge`].
 
+mod aftermath;
 mod calibration;
 mod check;
 mod judge;
@@ -31,7 +32,7 @@ use std::collections::BTreeMap;
 
 use crate::knowledge::Signal;
 use crate::logs::Scan;
-use crate::model::{Evidence, Job, Role, StepId, Stream};
+use crate::model::{Evidence, Job, Place, Role, StepId, Stream};
 
 /// What the scan of one stream found, and whose stream it is.
 #[derive(Debug, Clone, Copy)]
@@ -85,6 +86,14 @@ struct Piece {
 }
 
 impl Piece {
+    /// The rank that says it, where that is known.
+    fn rank(&self) -> Option<u64> {
+        match self.evidence.place {
+            Place::Log { rank, .. } => rank,
+            Place::Record { .. } => None,
+        }
+    }
+
     /// What the scheduler itself says, in a field of the record or in a message of its own.
     fn recorded(family: usize, signal: &Signal, role: Role, evidence: Evidence) -> Self {
         Self {
