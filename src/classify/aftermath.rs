@@ -18,6 +18,8 @@ const END: usize = 1 << 20;
 const SUMMARY: usize = 14;
 /// Lines at the end that must not speak of trouble where the last one reports that all is done.
 const CALM: usize = 2;
+/// Lines at the end of which less than half may complain.
+const MOSTLY: usize = 8;
 /// Lines right after an error in which a program says how it goes on.
 const NEXT: usize = 2;
 /// Lines of work after which a plain end speaks against an error.
@@ -41,6 +43,9 @@ pub(super) fn weigh(scan: &Scan, text: &[u8], pieces: &mut [Piece]) {
     let calm = lines[last..].iter().all(|line| {
         !told.contains(&line.offset) && !in_block(scan, line.offset) && !is_trouble(&line.text)
     });
+    let end = &lines[lines.len().saturating_sub(MOSTLY)..];
+    let complaints = end.iter().filter(|line| is_trouble(&line.text)).count();
+    let calm = calm && complaints * 2 < MOSTLY;
     let passed = is_passed(&lines);
     let done = calm && lines.last().is_some_and(|line| is_report(&line.text));
     for piece in pieces.iter_mut().filter(|piece| piece.role == Role::Root && !piece.official) {
@@ -100,9 +105,12 @@ fn is_overcome(scan: &Scan, lines: &[Line], offset: u64) -> bool {
         .map(|line| line.text.as_str())
         // What failed again and again is told together.
         .filter(|text| *text != same && !text.contains("(most recent call first)"))
+        // Of that exception it speaks, not of this one.
+        .filter(|text| !text.starts_with("Exception ignored"))
         .skip_while(|text| is_frame(text))
         .take(NEXT);
-    heading.is_some_and(|line| goes_on(&line.text))
+    let logged = |text: &str| text.contains("ERROR") || text.contains("WARNING");
+    heading.is_some_and(|line| logged(&line.text) && goes_on(&line.text))
         || next.any(|text| goes_on(text) || is_retried(text))
 }
 
@@ -117,7 +125,7 @@ fn is_retried(text: &str) -> bool {
 
 /// Whether a line speaks of trouble. A count of none does not.
 fn is_trouble(text: &str) -> bool {
-    const WORDS: [&str; 20] = [
+    const WORDS: [&str; 27] = [
         "error",
         "fail",
         "fatal",
@@ -138,59 +146,62 @@ fn is_trouble(text: &str) -> bool {
         "exit status",
         "exited",
         "not found",
+        "crash",
+        "interrupt",
+        "refused",
+        "rejected",
+        "lost",
+        "timed out",
+        "giving up",
     ];
-    let mut lower = text.to_lowercase();
-    for none in
-        ["0 errors", "0 error", "0 failed", "0 failures", "no errors", "no error", "without errors"]
-    {
-        lower = lower.replace(none, "");
-    }
+    const NONE: [&str; 6] =
+        [" 0 error", " 0 fail", "no error", "no fail", "without error", "failed attempts"];
+    let lower = format!(" {}", text.to_lowercase());
+    let lower = NONE.iter().fold(lower, |text, none| text.replace(none, ""));
     WORDS.iter().any(|word| lower.contains(word))
 }
 
-/// Whether a line reports that what was to be done is done: it says so, or ends a count.
+/// Whether a line reports that what was to be done is done: by saying so, by a past participle as
+/// `report written` or `1000 keys sorted` have, or by a count that is full.
 fn is_report(text: &str) -> bool {
-    const WORDS: [&str; 20] = [
-        "done",
-        "finished",
-        "complete",
-        "completed",
-        "success",
-        "successful",
-        "successfully",
-        "succeeded",
-        "written",
-        "saved",
-        "sent",
-        "cloned",
-        "fetched",
-        "listed",
-        "staged",
-        "sorted",
-        "indexed",
-        "rendered",
-        "converged",
-        "served",
+    const WORDS: [&str; 7] =
+        ["done", "success", "successful", "successfully", "written", "sent", "built"];
+    // What begins, what is wanted, and words that are no participles.
+    const NOT_YET: [&str; 14] = [
+        "started",
+        "loaded",
+        "initialized",
+        "initialised",
+        "launched",
+        "submitted",
+        "needed",
+        "required",
+        "expected",
+        "supposed",
+        "speed",
+        "exceed",
+        "proceed",
+        "unchanged",
     ];
-    let text = message(text);
+    let lower = message(text).to_lowercase();
     // A script that says when it ended says it of whatever it ran.
-    let lower = text.to_lowercase();
     if lower.starts_with("job ") || lower.contains("ended at") || lower.contains(" not ") {
         return false;
     }
     let mut words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.any(|word| WORDS.contains(&word)) || of_all(&lower)
+    let tells = |word: &str| {
+        WORDS.contains(&word) || word.len() > 4 && word.ends_with("ed") && !NOT_YET.contains(&word)
+    };
+    words.any(tells) || lower.trim_end_matches(['.', '!']).ends_with("complete") || of_all(&lower)
 }
 
-/// `9 of 9`, `rows: 12`
+/// `9 of 9`
 fn of_all(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let whole = words.windows(3).any(|three| {
-        three[1] == "of"
-            && three[0] == three[2]
-            && three[0].bytes().all(|byte| byte.is_ascii_digit())
-    });
-    whole
+    words.windows(3).any(|three| {
+        let counts = three[0].bytes().all(|byte| byte.is_ascii_digit());
+        three[1] == "of" && three[0] == three[2] && counts
+    })
 }
 
 /// Whether a test runner sums up that nothing failed that should not have: pytest, unittest, ctest,
@@ -209,7 +220,7 @@ fn is_passed(lines: &[Line]) -> bool {
         let bare = text.trim_matches(|c: char| c == '=' || c == ' ');
         let pytest = bare.contains(" passed")
             && bare.contains(" in ")
-            && !bare.contains("failed")
+            && !bare.replace("xfailed", "").contains("failed")
             && !bare.contains(" error");
         pytest && bare.starts_with(|c: char| c.is_ascii_digit())
             || text == "OK"
