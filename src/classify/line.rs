@@ -171,9 +171,8 @@ fn counts_none(text: &str, at: usize) -> bool {
         return false;
     };
     let count = count.trim_start();
-    let none = count.strip_prefix('0').is_some_and(|rest| {
-        !rest.starts_with(|next: char| next.is_alphanumeric() || next == '.' || next == ':')
-    });
+    let none = count.strip_prefix('0').map(str::trim_end);
+    let none = none.is_some_and(|rest| rest.is_empty() || rest.starts_with([',', ';', ')', ']']));
     none && words.len() <= 40
         && words.bytes().all(|b| b.is_ascii_alphabetic() || b" _-".contains(&b))
 }
@@ -284,6 +283,20 @@ mod tests {
         ] {
             assert_eq!(of(text, words), Manner::Harmless, "{text}");
         }
+    }
+
+    #[test]
+    fn a_count_of_none_and_lines_of_other_files_are_no_evidence_of_their_own() {
+        let fault = "Segmentation fault";
+        assert_eq!(of("Summary (Killed: 0, Segmentation fault: 0)", fault), Manner::NoEvidence);
+        assert_eq!(of("Segmentation fault: 3", fault), Manner::Statement);
+        // Triton's message; the number counts drivers.
+        let triton = "RuntimeError: 0 active drivers ([]). There should only be one.";
+        assert_eq!(of(triton, "RuntimeError"), Manner::Statement);
+        for text in ["logs/a.out:12:c01: Segmentation fault", "    c.err: Segmentation fault"] {
+            assert_eq!(of(text, fault), Manner::Harmless, "{text}");
+        }
+        assert_eq!(of("run.sh: line 3: 4711 Segmentation fault", fault), Manner::Statement);
     }
 
     #[test]
