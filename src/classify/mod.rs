@@ -7,8 +7,9 @@
 //!
 //! The rules hold for every family; none names a case. What a single line is worth stands in
 //! [`mod@line`], what a stream says in [`mod@stream`], which of several ranks died first in
-//! [`mod@ranks`], what the record says in [`mod@record`], why a job waits in [`mod@waiting`], why a
-//! submission was refused in [`mod@submission`], and how the pieces become causes in [`mod@judge`].
+//! [`mod@ranks`], whether a log without a record ended well in [`mod@aftermath`], what the record says
+//! in [`mod@record`], why a job waits in [`mod@waiting`], why a submission was refused in
+//! [`mod@submission`], and how the pieces become causes in [`mod@judge`].
 
 mod aftermath;
 mod calibration;

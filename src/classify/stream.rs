@@ -111,7 +111,7 @@ fn piece(
     let work_after = hit.other_lines_after;
     let mut score = found.signal.weight;
     if !official && role == Role::Root {
-        score *= handled(concludes, work_after);
+        score *= handled(concludes || hit.traced, work_after);
         if fallback && !raised_by_user(traceback.filter(|_| concludes)) {
             score *= 0.85;
         }
@@ -136,8 +136,8 @@ fn piece(
 
 /// How much an error is still worth when work goes on after it. A traceback is printed when
 /// nothing caught the exception, or by a logger that did: it loses less than a bare line.
-fn handled(concludes_traceback: bool, work_after: u32) -> f64 {
-    match (concludes_traceback, work_after) {
+fn handled(traced: bool, work_after: u32) -> f64 {
+    match (traced, work_after) {
         (_, 0..=3) => 1.0,
         (true, 4..=200) => 0.95,
         (true, _) => 0.8,

@@ -72,6 +72,8 @@ pub struct Hit {
     /// How many of those hold no literal, are part of no block, no frame of a trace and no summary of
     /// a failure, and are not another rank's; only the last 1000 lines are counted.
     pub other_lines_after: u32,
+    /// Whether a frame of a trace follows at once; only known of the last 1000 lines.
+    pub traced: bool,
 }
 
 /// What kind of structure a block is.
@@ -247,6 +249,7 @@ impl Scanner {
         for hit in &mut scan.hits {
             hit.lines_after = ending.lines_after(hit.line.offset);
             hit.other_lines_after = others.after(&hit.line);
+            hit.traced = ending.is_traced(hit.line.offset);
         }
         for (block, end) in &mut blocks {
             block.lines_after = ending.lines_after(*end);

@@ -29,6 +29,8 @@ pub(super) struct Ending {
     starts: Vec<u64>,
     /// Of each of those the rank that wrote it, and whether it only belongs to a failure.
     lines: Vec<(Option<u64>, bool)>,
+    /// Where frames of traces begin, in order.
+    frames: Vec<u64>,
 }
 
 /// Lines that tell of no failure, in order: where they begin, and whose they are.
@@ -75,6 +77,12 @@ impl Ending {
     /// How many lines that are not blank begin after an offset, at most 1000.
     pub(super) fn lines_after(&self, offset: u64) -> u32 {
         count_after(&self.starts, offset)
+    }
+
+    /// Whether the line after an offset is a frame of a trace.
+    pub(super) fn is_traced(&self, offset: u64) -> bool {
+        let next = self.starts.partition_point(|&start| start <= offset);
+        self.starts.get(next).is_some_and(|start| self.frames.binary_search(start).is_ok())
     }
 
     /// Those of the last lines that are not told of: that hold none of the offsets `told` (in order),
@@ -142,9 +150,12 @@ impl Ending {
                 (rank, text.to_owned())
             })
             .collect();
+        let frames = kept.iter().zip(&texts).filter(|(_, (_, text))| trace::is_frame(text));
+        let frames = frames.map(|(&start, _)| from + start as u64).collect();
         let of_failure = trace::of_failure(texts.iter().map(|(_, text)| text.as_str()));
         let lines = texts.iter().map(|(rank, _)| *rank).zip(of_failure).collect();
-        Self { tail, starts: kept.iter().map(|&start| from + start as u64).collect(), lines }
+        let starts = kept.iter().map(|&start| from + start as u64).collect();
+        Self { tail, starts, lines, frames }
     }
 }
 

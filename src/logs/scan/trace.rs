@@ -42,7 +42,7 @@ fn tells_failure(text: &str) -> bool {
 }
 
 /// Whether a line is a frame or a heading of a trace.
-fn is_frame(text: &str) -> bool {
+pub(super) fn is_frame(text: &str) -> bool {
     const HEADINGS: [&str; 16] = [
         "stack backtrace:",
         "Stacktrace:",
