@@ -1,7 +1,7 @@
 //! `kb check`, the half that runs the rules: whether each example makes its own family win, and
 //! no counter does.
 
-use super::stream::listen;
+use super::stream::{listen, silenced};
 use super::{Facts, LogFacts, Rules, decide, decide_text};
 use crate::knowledge::{Finding, SignalSource};
 use crate::logs::Scan;
@@ -14,6 +14,12 @@ pub fn check(rules: &Rules, scan: &dyn Fn(&str) -> Scan) -> Vec<Finding> {
         let mut find = |what| findings.push(Finding::about(family, what));
         for signal in &family.signals {
             let Some(example) = &signal.example else { continue };
+            if signal.role == Role::Noise {
+                if signal.from == SignalSource::Log && silenced(rules, &scan(example)).is_empty() {
+                    find(format!("the example of '{}' does not fire it", signal.id));
+                }
+                continue;
+            }
             let verdict = verdict(rules, signal.from, example, scan);
             let first = first(&verdict);
             let wins = first == Some(&family.id);

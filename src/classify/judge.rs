@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::calibration::{THRESHOLD, confidence};
 use super::rules::Rules;
 use super::stream::listen;
-use super::{Facts, LogFacts, Piece, ranks, record, submission, waiting};
+use super::{Facts, LogFacts, Piece, aftermath, ranks, record, submission, waiting};
 use crate::knowledge::Check;
 use crate::model::{BaseState, Cause, Evidence, Job, Outcome, Part, Role, Source, Verdict};
 
@@ -48,7 +48,8 @@ pub fn decide(rules: &Rules, facts: &Facts<'_>) -> Verdict {
         pieces.extend(voice.pieces);
         unexplained.extend(voice.unexplained);
     }
-    ranks::weigh_later(&logs, &mut pieces);
+    ranks::weigh_later(rules, &logs, &mut pieces);
+    ranks::weigh_named(&logs, &mut pieces);
     if let Some(job) = facts.job {
         pieces.extend(record::pieces(rules, job, ran));
         weigh_other_jobs(job, &mut pieces);
@@ -70,6 +71,7 @@ pub fn decide(rules: &Rules, facts: &Facts<'_>) -> Verdict {
 pub fn decide_text(rules: &Rules, log: &LogFacts<'_>, text: &[u8]) -> Verdict {
     let voice = listen(rules, 0, log);
     let mut pieces = voice.pieces;
+    aftermath::weigh(log.scan, text, &mut pieces);
     pieces.extend(submission::pieces(rules, 0, log, text));
     conclude(rules, None, &pieces, voice.unexplained)
 }
@@ -188,6 +190,7 @@ struct Ranked {
     score: f64,
     fallback: bool,
     at: Option<(usize, u64)>,
+    rank: Option<u64>,
     cause: Cause,
 }
 
@@ -217,12 +220,16 @@ fn rank(rules: &Rules, job: Option<&Job>, pieces: &[Piece]) -> Vec<Ranked> {
 /// Puts a family just behind a confusable neighbour that holds as well. One of last resort that came
 /// first explains it, but stands behind every name: to yield to it is to be no name at all.
 fn yield_to_neighbours(rules: &Rules, ranked: &mut [Ranked]) {
-    type At = Option<(usize, u64)>;
+    type At = (Option<(usize, u64)>, Option<u64>);
     let held: Vec<(String, f64, Option<At>)> = ranked
         .iter()
         .filter(|cause| cause.score >= THRESHOLD)
         .map(|cause| {
-            (cause.cause.family.0.clone(), cause.score, cause.fallback.then_some(cause.at))
+            (
+                cause.cause.family.0.clone(),
+                cause.score,
+                cause.fallback.then_some((cause.at, cause.rank)),
+            )
         })
         .collect();
     for cause in ranked {
@@ -234,7 +241,13 @@ fn yield_to_neighbours(rules: &Rules, ranked: &mut [Ranked]) {
             };
             match last_resort {
                 None => cause.score = cause.score.min(score - 0.01),
-                Some(at) if *at < cause.at => cause.score = cause.score.min(THRESHOLD - 0.01),
+                // Which of two ranks wrote first is not known so well.
+                Some((at, rank))
+                    if *at < cause.at
+                        || rank.is_some() && cause.rank.is_some() && *rank != cause.rank =>
+                {
+                    cause.score = cause.score.min(THRESHOLD - 0.01);
+                }
                 Some(_) => {}
             }
         }
@@ -292,6 +305,7 @@ fn cause(rules: &Rules, index: usize, job: Option<&Job>, own: &[&Piece]) -> Opti
         score,
         fallback: family.fallback,
         at: deciding.at,
+        rank: deciding.rank(),
         cause: Cause {
             family: family.id.clone(),
             signal: deciding.signal.clone(),

@@ -24,10 +24,14 @@ pub(super) fn manner(text: &str, at: usize) -> Manner {
     if is_official(text) {
         return Manner::Official;
     }
-    if is_trace(message(text).trim_start()) || is_advice(text, at) {
+    if is_trace(message(text).trim_start()) || is_advice(text, at) || counts_none(text, at) {
         return Manner::NoEvidence;
     }
-    if quotes_daemon(text) || is_low_level(text.get(..at).unwrap_or(text)) || goes_on(text) {
+    if quotes_daemon(text)
+        || quotes_file(text)
+        || is_low_level(text.get(..at).unwrap_or(text))
+        || goes_on(text)
+    {
         return Manner::Harmless;
     }
     Manner::Statement
@@ -160,9 +164,37 @@ fn is_low_level(before: &str) -> bool {
     false
 }
 
+/// Whether the line reports how often it happened, and it did not: `Segmentation fault: 0`.
+fn counts_none(text: &str, at: usize) -> bool {
+    // What is counted may go on behind the words that matter.
+    let Some((words, count)) = text.get(at..).and_then(|rest| rest.split_once([':', '='])) else {
+        return false;
+    };
+    let count = count.trim_start();
+    let none = count.strip_prefix('0').map(str::trim_end);
+    let none = none.is_some_and(|rest| rest.is_empty() || rest.starts_with([',', ';', ')', ']']));
+    none && words.len() <= 40
+        && words.bytes().all(|b| b.is_ascii_alphabetic() || b" _-".contains(&b))
+}
+
+/// Whether the line is one of another file, as `grep` and digests of logs print them: `a.log:12: `.
+fn quotes_file(text: &str) -> bool {
+    let Some((path, rest)) = text.trim_start().split_once(':') else { return false };
+    let Some((stem, ending)) = path.rsplit_once('.') else { return false };
+    let job = ending.strip_prefix(['o', 'e']).is_some_and(|number| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let numbered = digits > 0 && rest[digits..].starts_with(':');
+    !stem.is_empty()
+        && !path.contains(' ')
+        && (job || matches!(ending, "log" | "out" | "err" | "txt"))
+        && (numbered || text.starts_with(' ') && rest.starts_with(' '))
+}
+
 /// Whether the line itself says that the program carries on.
-fn goes_on(text: &str) -> bool {
-    const WORDS: [&str; 9] = [
+pub(super) fn goes_on(text: &str) -> bool {
+    const WORDS: [&str; 20] = [
         "retrying",
         "retry in ",
         "will retry",
@@ -172,6 +204,17 @@ fn goes_on(text: &str) -> bool {
         "skipping",
         "using default",
         "recovered",
+        "trying again",
+        "trying the next",
+        "trying another",
+        ", trying ",
+        "; trying ",
+        "starting it again",
+        "starting over",
+        "starting from scratch",
+        "continuing with",
+        "continuing without",
+        ", continuing",
     ];
     let lower = text.to_lowercase();
     // "attempt 2 of 5" goes on, "attempt to write a readonly database" does not.
@@ -240,6 +283,20 @@ mod tests {
         ] {
             assert_eq!(of(text, words), Manner::Harmless, "{text}");
         }
+    }
+
+    #[test]
+    fn a_count_of_none_and_lines_of_other_files_are_no_evidence_of_their_own() {
+        let fault = "Segmentation fault";
+        assert_eq!(of("Summary (Killed: 0, Segmentation fault: 0)", fault), Manner::NoEvidence);
+        assert_eq!(of("Segmentation fault: 3", fault), Manner::Statement);
+        // Triton's message; the number counts drivers.
+        let triton = "RuntimeError: 0 active drivers ([]). There should only be one.";
+        assert_eq!(of(triton, "RuntimeError"), Manner::Statement);
+        for text in ["logs/a.out:12:c01: Segmentation fault", "    c.err: Segmentation fault"] {
+            assert_eq!(of(text, fault), Manner::Harmless, "{text}");
+        }
+        assert_eq!(of("run.sh: line 3: 4711 Segmentation fault", fault), Manner::Statement);
     }
 
     #[test]

@@ -7,9 +7,11 @@
 //!
 //! The rules hold for every family; none names a case. What a single line is worth stands in
 //! [`mod@line`], what a stream says in [`mod@stream`], which of several ranks died first in
-//! [`mod@ranks`], what the record says in [`mod@record`], why a job waits in [`mod@waiting`], why a
-//! submission was refused in [`mod@submission`], and how the pieces become causes in [`mod@judge`].
+//! [`mod@ranks`], whether a log without a record ended well in [`mod@aftermath`], what the record says
+//! in [`mod@record`], why a job waits in [`mod@waiting`], why a submission was refused in
+//! [`mod@submission`], and how the pieces become causes in [`mod@judge`].
 
+mod aftermath;
 mod calibration;
 mod check;
 mod judge;
@@ -31,7 +33,7 @@ use std::collections::BTreeMap;
 
 use crate::knowledge::Signal;
 use crate::logs::Scan;
-use crate::model::{Evidence, Job, Role, StepId, Stream};
+use crate::model::{Evidence, Job, Place, Role, StepId, Stream};
 
 /// What the scan of one stream found, and whose stream it is.
 #[derive(Debug, Clone, Copy)]
@@ -85,6 +87,14 @@ struct Piece {
 }
 
 impl Piece {
+    /// The rank that says it, where that is known.
+    fn rank(&self) -> Option<u64> {
+        match self.evidence.place {
+            Place::Log { rank, .. } => rank,
+            Place::Record { .. } => None,
+        }
+    }
+
     /// What the scheduler itself says, in a field of the record or in a message of its own.
     fn recorded(family: usize, signal: &Signal, role: Role, evidence: Evidence) -> Self {
         Self {

@@ -6,7 +6,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{LogFacts, Piece};
+use super::{LogFacts, Piece, Rules};
 use crate::model::Role;
 
 /// Ranks that end within this time of each other tell no order: files are written a little late,
@@ -28,29 +28,65 @@ pub(super) fn in_order<'f, 'a>(logs: &'f [LogFacts<'a>]) -> Vec<&'f LogFacts<'a>
 }
 
 /// Makes roots of ranks count less that failed after another rank of their step had.
-pub(super) fn weigh_later(logs: &[&LogFacts<'_>], pieces: &mut [Piece]) {
-    let deaths: Vec<Option<Timestamp>> = (0..logs.len())
+pub(super) fn weigh_later(rules: &Rules, logs: &[&LogFacts<'_>], pieces: &mut [Piece]) {
+    let fatal: Vec<Vec<usize>> = (0..logs.len())
         .map(|number| {
-            let fatal = |piece: &Piece| {
+            let fatal = |piece: &&Piece| {
                 piece.at.is_some_and(|at| at.0 == number)
                     && piece.role == Role::Root
                     && piece.score >= 0.6
                     && piece.work_after <= 3
             };
-            pieces.iter().any(fatal).then(|| logs[number].task.and(logs[number].scan.modified))?
+            pieces.iter().filter(fatal).map(|piece| piece.family).collect()
         })
+        .collect();
+    let deaths: Vec<Option<Timestamp>> = fatal
+        .iter()
+        .zip(logs)
+        .map(|(fatal, log)| (!fatal.is_empty()).then(|| log.task.and(log.scan.modified))?)
         .collect();
     for piece in pieces.iter_mut().filter(|piece| piece.role == Role::Root && !piece.official) {
         let Some((number, _)) = piece.at else { continue };
         let Some(own) = deaths[number] else { continue };
-        let earlier = logs.iter().zip(&deaths).any(|(other, death)| {
+        // Clocks differ: what would be explained by this one does not come before it.
+        let explains =
+            |fatal: &[usize]| fatal.iter().any(|&family| !rules.yields(family, piece.family));
+        let earlier = logs.iter().zip(&deaths).zip(&fatal).any(|((other, death), fatal)| {
             beside(logs[number], other)
+                && explains(fatal)
                 && death.is_some_and(|death| own.duration_since(death) >= APART)
         });
         if earlier {
             piece.score *= FOLLOWED;
         }
     }
+}
+
+/// A launcher that waits for its ranks knows which one failed first. Roots of others count less, if
+/// that one says anything.
+pub(super) fn weigh_named(logs: &[&LogFacts<'_>], pieces: &mut [Piece]) {
+    let Some(first) = logs.iter().find_map(|log| named(log)) else { return };
+    let own = |piece: &Piece| piece.role == Role::Root && piece.rank() == Some(first);
+    if !pieces.iter().any(own) {
+        return;
+    }
+    for piece in pieces.iter_mut().filter(|piece| piece.role == Role::Root && !piece.official) {
+        if piece.rank().is_some_and(|rank| rank != first) {
+            piece.score *= FOLLOWED;
+        }
+    }
+}
+
+/// The rank in `Root Cause (first observed failure)`, with which torchrun ends its summary.
+fn named(log: &LogFacts<'_>) -> Option<u64> {
+    let mut tail = log.scan.tail.iter().map(|line| line.text.as_str());
+    tail.by_ref().find(|text| text.contains("Root Cause (first observed failure)"))?;
+    let rank = tail.take(8).find_map(|text| {
+        let (before, value) = text.split_once(':')?;
+        before.trim_end().ends_with("rank").then(|| value.trim_start())
+    })?;
+    let digits = rank.bytes().take_while(u8::is_ascii_digit).count();
+    rank[..digits].parse().ok()
 }
 
 /// Whether two streams are those of ranks of one step.

@@ -73,6 +73,11 @@ impl Rules {
         &self.families
     }
 
+    /// Whether the first of two families is explained by the second where both hold.
+    pub(super) fn yields(&self, family: usize, to: usize) -> bool {
+        self.families[family].yields_to.contains(&self.families[to].id)
+    }
+
     /// A family by its id.
     pub fn family(&self, id: &FamilyId) -> Option<&Family> {
         self.families.iter().find(|family| family.id == *id)

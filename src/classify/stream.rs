@@ -3,6 +3,8 @@
 //! An error after which work goes on was handled; the first unhandled one explains those after
 //! it; what the scheduler says late is final. Knows no other stream and no record.
 
+use std::collections::BTreeSet;
+
 use super::line::{Manner, manner, message};
 use super::rules::{Match, Rules};
 use super::{LogFacts, Piece};
@@ -20,8 +22,12 @@ pub(super) struct Voice {
 /// Reads the hits of the stream with this number.
 pub(super) fn listen(rules: &Rules, number: usize, log: &LogFacts<'_>) -> Voice {
     let mut pieces = Vec::new();
+    let silenced = silenced(rules, log.scan);
     for hit in &log.scan.hits {
         let block = hit.block.and_then(|index| log.scan.blocks.get(index));
+        if silenced.contains(&hit.line.offset) {
+            continue;
+        }
         for found in rules.matches(hit.literal, &hit.line.text) {
             let fallback = rules.families()[found.family].fallback;
             pieces.extend(piece(number, log, hit, block, found, fallback));
@@ -31,10 +37,15 @@ pub(super) fn listen(rules: &Rules, number: usize, log: &LogFacts<'_>) -> Voice 
     chain(log.scan, &mut pieces);
 
     // Other programs write into the end of a traceback; so the last lines are looked at as well.
-    let terminals = log.scan.blocks.iter().filter_map(|block| block.terminal.as_ref());
+    let blocks = || log.scan.blocks.iter();
+    let terminals = blocks().filter_map(|block| block.terminal.as_ref());
+    let ignored =
+        blocks().filter(|block| block.ignored).filter_map(|block| block.terminal.as_ref());
+    let ignored: Vec<u64> = ignored.map(|line| line.offset).collect();
     let mut unexplained: Vec<&Line> = terminals
         .chain(&log.scan.tail)
         .filter(|line| names_exception(&line.text))
+        .filter(|line| !silenced.contains(&line.offset) && !ignored.contains(&line.offset))
         .filter(|line| {
             let here = Some((number, line.offset));
             !pieces.iter().any(|piece| piece.at == here && piece.role != Role::Confirm)
@@ -42,12 +53,20 @@ pub(super) fn listen(rules: &Rules, number: usize, log: &LogFacts<'_>) -> Voice 
         .collect();
     unexplained.sort_by_key(|line| line.offset);
     unexplained.dedup_by_key(|line| line.offset);
-    order(rules, &mut pieces, unexplained.first().map(|line| line.offset));
+    order(rules, &mut pieces, &unexplained);
     let unexplained = unexplained
         .into_iter()
         .map(|line| evidence(log, line, "traceback".to_owned(), Role::Confirm))
         .collect();
     Voice { pieces, unexplained }
+}
+
+/// Where lines begin that a signal calls noise: whatever else they bear, they are no evidence.
+pub(super) fn silenced(rules: &Rules, scan: &Scan) -> BTreeSet<u64> {
+    let noise = |hit: &&Hit| {
+        rules.matches(hit.literal, &hit.line.text).any(|found| found.signal.role == Role::Noise)
+    };
+    scan.hits.iter().filter(noise).map(|hit| hit.line.offset).collect()
 }
 
 /// Whether a line has the form `package.SomeError: message`: where ranks write into each other's
@@ -79,6 +98,10 @@ fn piece(
     if traceback.is_some() && !concludes && !official && line.text.starts_with(' ') {
         return None;
     }
+    let manner = match traceback {
+        Some(block) if block.ignored && !official => Manner::Harmless,
+        _ => manner,
+    };
     let role = match (manner, found.signal.role) {
         (Manner::NoEvidence, _) | (_, Role::Noise) => return None,
         (Manner::Harmless, Role::Root) => Role::Confirm,
@@ -88,7 +111,7 @@ fn piece(
     let work_after = hit.other_lines_after;
     let mut score = found.signal.weight;
     if !official && role == Role::Root {
-        score *= handled(concludes, work_after);
+        score *= handled(concludes || hit.traced, work_after);
         if fallback && !raised_by_user(traceback.filter(|_| concludes)) {
             score *= 0.85;
         }
@@ -113,8 +136,8 @@ fn piece(
 
 /// How much an error is still worth when work goes on after it. A traceback is printed when
 /// nothing caught the exception, or by a logger that did: it loses less than a bare line.
-fn handled(concludes_traceback: bool, work_after: u32) -> f64 {
-    match (concludes_traceback, work_after) {
+fn handled(traced: bool, work_after: u32) -> f64 {
+    match (traced, work_after) {
         (_, 0..=3) => 1.0,
         (true, 4..=200) => 0.95,
         (true, _) => 0.8,
@@ -150,8 +173,9 @@ fn chain(scan: &Scan, pieces: &mut [Piece]) {
     }
 }
 
-/// What comes after another failure is likely its consequence, unless the scheduler says it.
-fn order(rules: &Rules, pieces: &mut [Piece], first_unexplained: Option<u64>) {
+/// What comes after another failure is likely its consequence, unless the scheduler says it. Ranks
+/// write into one stream a little late: between two of them the order of lines tells less.
+fn order(rules: &Rules, pieces: &mut [Piece], unexplained: &[&Line]) {
     let roots: Vec<(usize, u64, f64)> = pieces
         .iter()
         .filter(|piece| piece.role == Role::Root)
@@ -160,13 +184,18 @@ fn order(rules: &Rules, pieces: &mut [Piece], first_unexplained: Option<u64>) {
     for piece in pieces.iter_mut().filter(|piece| piece.role == Role::Root && !piece.official) {
         let Some((_, offset)) = piece.at else { continue };
         let fallback = rules.families()[piece.family].fallback;
-        if first_unexplained.is_some_and(|first| first < offset) {
+        let own = piece.rank();
+        let first = unexplained
+            .iter()
+            .find(|line| own.is_none() || line.rank.is_none_or(|rank| own == Some(rank)));
+        if first.is_some_and(|first| first.offset < offset) {
             piece.score *= if fallback { 0.55 } else { 0.8 };
         }
         let earlier = |&(family, at, score): &(usize, u64, f64)| {
             family != piece.family
                 && at < offset
                 && score >= 0.6
+                && !rules.yields(family, piece.family)
                 && (fallback || !rules.families()[family].fallback)
         };
         if roots.iter().any(earlier) {

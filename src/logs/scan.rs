@@ -13,6 +13,7 @@ mod ending;
 mod pass;
 mod rank;
 mod stems;
+mod trace;
 mod traceback;
 
 use std::collections::BTreeMap;
@@ -68,9 +69,11 @@ pub struct Hit {
     /// How many lines that are not blank follow until the end of the stream, capped at 1000; only
     /// the last 16 MiB of the stream are counted.
     pub lines_after: u32,
-    /// How many of those hold no literal and are part of no block; only the last 1000 lines are
-    /// counted.
+    /// How many of those hold no literal, are part of no block, no frame of a trace and no summary of
+    /// a failure, and are not another rank's; only the last 1000 lines are counted.
     pub other_lines_after: u32,
+    /// Whether a frame of a trace follows at once; only known of the last 1000 lines.
+    pub traced: bool,
 }
 
 /// What kind of structure a block is.
@@ -109,6 +112,9 @@ pub struct Block {
     /// Whether another traceback says that this one was handled or led to it ("During handling
     /// of the above exception", "direct cause"): the index of the block that follows it.
     pub leads_to: Option<usize>,
+    /// Whether the interpreter said before that it ignores this exception, as it does with those
+    /// raised while an object is destroyed or a line is logged.
+    pub ignored: bool,
     /// How many lines that are not blank follow it until the end, capped at 1000.
     pub lines_after: u32,
 }
@@ -242,7 +248,8 @@ impl Scanner {
         let others = ending.others(&told, &spans.collect::<Vec<_>>());
         for hit in &mut scan.hits {
             hit.lines_after = ending.lines_after(hit.line.offset);
-            hit.other_lines_after = ending::count_after(&others, hit.line.offset);
+            hit.other_lines_after = others.after(&hit.line);
+            hit.traced = ending.is_traced(hit.line.offset);
         }
         for (block, end) in &mut blocks {
             block.lines_after = ending.lines_after(*end);

@@ -1,5 +1,6 @@
 //! Verdicts on what real programs and a real Slurm printed.
 
+mod aftermath;
 mod scheduler;
 mod verdicts;
 

@@ -55,8 +55,15 @@ pub(super) fn around(content: &dyn Content, line: &Line, labelled: bool) -> Opti
             };
             let kind = BlockKind::Banner;
             let frames = Vec::new();
-            let block =
-                Block { kind, first, terminal: None, frames, leads_to: None, lines_after: 0 };
+            let block = Block {
+                kind,
+                first,
+                terminal: None,
+                frames,
+                leads_to: None,
+                ignored: false,
+                lines_after: 0,
+            };
             return Some((block, offset));
         }
         offset += lower.len() as u64;

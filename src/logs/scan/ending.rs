@@ -7,7 +7,7 @@ use std::io;
 
 use memchr::{memchr, memchr_iter};
 
-use super::{LONG, Line, cut, rank, read};
+use super::{LONG, Line, cut, rank, read, trace};
 use crate::host::Content;
 use crate::text::{clean_line, mask_secrets};
 
@@ -17,6 +17,8 @@ const TAIL: usize = 40;
 pub(super) const COUNTED: usize = 1000;
 /// How far back the end is read to find so many lines.
 const FARTHEST: u64 = 16 << 20;
+/// So much of a line tells its form.
+const FORM: usize = 1024;
 
 /// The end of a stream.
 #[derive(Debug, Default)]
@@ -25,6 +27,24 @@ pub(super) struct Ending {
     pub(super) tail: Vec<Line>,
     /// Where the last lines that are not blank begin, in order; one more than is counted.
     starts: Vec<u64>,
+    /// Of each of those the rank that wrote it, and whether it only belongs to a failure.
+    lines: Vec<(Option<u64>, bool)>,
+    /// Where frames of traces begin, in order.
+    frames: Vec<u64>,
+}
+
+/// Lines that tell of no failure, in order: where they begin, and whose they are.
+pub(super) struct Others(Vec<(u64, Option<u64>)>);
+
+impl Others {
+    /// How many follow a line. Those of another rank do not count: it goes on without this one.
+    pub(super) fn after(&self, line: &Line) -> u32 {
+        let first = self.0.partition_point(|(start, _)| *start <= line.offset);
+        let own = |&&(_, rank): &&(u64, Option<u64>)| {
+            rank.is_none() || line.rank.is_none() || rank == line.rank
+        };
+        counted(self.0[first..].iter().filter(own).count())
+    }
 }
 
 impl Ending {
@@ -59,19 +79,29 @@ impl Ending {
         count_after(&self.starts, offset)
     }
 
-    /// Where those of the last lines begin that are not told of: that hold none of the offsets
-    /// `told` (in order) and lie in none of the spans, ends included.
-    pub(super) fn others(&self, told: &[u64], spans: &[(u64, u64)]) -> Vec<u64> {
+    /// Whether the line after an offset is a frame of a trace.
+    pub(super) fn is_traced(&self, offset: u64) -> bool {
+        let next = self.starts.partition_point(|&start| start <= offset);
+        self.starts.get(next).is_some_and(|start| self.frames.binary_search(start).is_ok())
+    }
+
+    /// Those of the last lines that are not told of: that hold none of the offsets `told` (in order),
+    /// lie in none of the spans, ends included, and belong to no trace.
+    pub(super) fn others(&self, told: &[u64], spans: &[(u64, u64)]) -> Others {
         let mut others = Vec::new();
         for (index, &start) in self.starts.iter().enumerate() {
             let next = self.starts.get(index + 1).copied().unwrap_or(u64::MAX);
             let at = told.partition_point(|&offset| offset < start);
             let is_told = told.get(at).is_some_and(|&offset| offset < next);
-            if !is_told && !spans.iter().any(|(first, last)| (*first..=*last).contains(&start)) {
-                others.push(start);
+            let (rank, of_failure) = self.lines.get(index).copied().unwrap_or_default();
+            if !is_told
+                && !of_failure
+                && !spans.iter().any(|(first, last)| (*first..=*last).contains(&start))
+            {
+                others.push((start, rank));
             }
         }
-        others
+        Others(others)
     }
 
     fn made(
@@ -110,14 +140,32 @@ impl Ending {
         }
         tail.reverse();
         let kept = &starts[starts.len().saturating_sub(COUNTED + 1)..];
-        Self { tail, starts: kept.iter().map(|&start| from + start as u64).collect() }
+        let texts: Vec<(Option<u64>, String)> = kept
+            .iter()
+            .map(|&start| {
+                let raw = &bytes[start..];
+                let raw = &raw[..memchr(b'\n', raw).unwrap_or(raw.len()).min(FORM)];
+                let line = clean_line(raw);
+                let (rank, text) = rank::strip(&line, labelled);
+                (rank, text.to_owned())
+            })
+            .collect();
+        let frames = kept.iter().zip(&texts).filter(|(_, (_, text))| trace::is_frame(text));
+        let frames = frames.map(|(&start, _)| from + start as u64).collect();
+        let of_failure = trace::of_failure(texts.iter().map(|(_, text)| text.as_str()));
+        let lines = texts.iter().map(|(rank, _)| *rank).zip(of_failure).collect();
+        let starts = kept.iter().map(|&start| from + start as u64).collect();
+        Self { tail, starts, lines, frames }
     }
 }
 
 /// How many of the offsets, which are in order, lie behind one; at most 1000.
-pub(super) fn count_after(starts: &[u64], offset: u64) -> u32 {
-    let after = starts.len() - starts.partition_point(|&start| start <= offset);
-    u32::try_from(after.min(COUNTED)).unwrap_or(u32::MAX)
+fn count_after(starts: &[u64], offset: u64) -> u32 {
+    counted(starts.len() - starts.partition_point(|&start| start <= offset))
+}
+
+fn counted(lines: usize) -> u32 {
+    u32::try_from(lines.min(COUNTED)).unwrap_or(u32::MAX)
 }
 
 /// Where lines begin that hold anything but blanks and controls.

@@ -530,3 +530,32 @@ proptest! {
         prop_assert_eq!(scan.stopped.is_some(), scan.size > bytes);
     }
 }
+
+#[test]
+fn a_traceback_behind_times_is_one() {
+    let log = "2024-05-01 02:29:42,123 Traceback (most recent call last):\n2024-05-01 02:29:42,124   File \"a.py\", line 3, in main\n2024-05-01 02:29:42,125     boom()\n2024-05-01 02:29:43,001 Boom: why\n";
+    let scan = scan(&[], log);
+    assert_eq!(scan.blocks.len(), 1);
+    assert_eq!(terminal(&scan.blocks[0]), "Boom: why");
+    assert_eq!(scan.blocks[0].frames.len(), 1);
+}
+
+#[test]
+fn frames_and_other_ranks_are_no_work_of_a_rank() {
+    let trace = "java.lang.Boom: why\n\tat A.main(A.java:3)\n\tat B.run(B.java:4)\nstep 1\n";
+    let hit = &scan(&["Boom"], trace).hits[0];
+    assert!((hit.other_lines_after, hit.traced) == (1, true), "{hit:?}");
+    let ranks = "[rank0]: boom\n[rank1]: step 1\n[rank1]: step 2\n[rank0]: step 3\nlauncher\n";
+    assert_eq!(scan(&["boom"], ranks).hits[0].other_lines_after, 2);
+}
+
+#[test]
+fn only_the_traceback_right_behind_is_ignored() {
+    let traceback =
+        "Traceback (most recent call last):\n  File \"a.py\", line 3, in main\nKeyError: 1\n";
+    let log = format!("Exception ignored in: <x>\n{traceback}step\n{traceback}");
+    let ignored: Vec<bool> = scan(&[], log).blocks.iter().map(|block| block.ignored).collect();
+    assert_eq!(ignored, [true, false]);
+    let log = format!("Exception ignored in: <x>\nstep\n{traceback}");
+    assert!(!scan(&[], log).blocks[0].ignored);
+}

@@ -10,10 +10,13 @@ use std::collections::{BTreeMap, VecDeque};
 use super::{Block, BlockKind, Frame, Line, cut};
 
 /// What begins a traceback, and what links it to the one before. Looked for with the literals.
-pub(super) const MARKS: [&str; 3] = [
+pub(super) const MARKS: [&str; 6] = [
     "Traceback (most recent call last)",
     "During handling of the above exception, another exception occurred",
     "The above exception was the direct cause of the following exception",
+    "Exception ignored in",
+    "Exception ignored on",
+    "--- Logging error ---",
 ];
 
 /// One of [`MARKS`] in a line.
@@ -23,12 +26,18 @@ pub(super) enum Mark {
     Header(usize),
     /// The next traceback was raised over the last one.
     Link,
+    /// The next traceback is of an exception that nothing could be done about, and nothing was.
+    Ignored,
 }
 
 impl Mark {
     /// The mark by its index and its place in the line.
     pub(super) fn new(index: usize, at: usize) -> Self {
-        if index == 0 { Self::Header(at) } else { Self::Link }
+        match index {
+            0 => Self::Header(at),
+            1 | 2 => Self::Link,
+            _ => Self::Ignored,
+        }
     }
 }
 
@@ -43,6 +52,8 @@ const FRAMES: usize = 64;
 const FOREIGN: u32 = 20;
 /// Lines of any rank without one of its own, after which a traceback is given up.
 const IDLE: u64 = 5000;
+/// Bytes that other ranks may write between two lines of one.
+const INTERLEAVED: u64 = 4096;
 
 type Rank = Option<u64>;
 
@@ -53,6 +64,8 @@ struct Open {
     block: Block,
     end: u64,
     indent: usize,
+    /// What a logger put before the header, such as a time.
+    prefix: String,
     grouped: bool,
     foreign: u32,
     /// Whether the line before was one of its own, so that an exception may follow.
@@ -78,6 +91,8 @@ pub(super) struct Tracebacks {
     recent: BTreeMap<Rank, usize>,
     /// The traceback that the next one of this rank was raised over.
     chained: BTreeMap<Rank, usize>,
+    /// Where the line ends that said of each rank that the next traceback is ignored.
+    ignored: BTreeMap<Rank, u64>,
     first: Vec<Closed>,
     last: VecDeque<Closed>,
 }
@@ -104,6 +119,11 @@ impl Tracebacks {
                 if let Some(&id) = self.recent.get(&line.rank) {
                     self.chained.insert(line.rank, id);
                 }
+                return None;
+            }
+            Some(Mark::Ignored) => {
+                self.close(line.rank);
+                self.ignored.insert(line.rank, line.offset + line.length);
                 return None;
             }
             None => {}
@@ -150,6 +170,7 @@ impl Tracebacks {
         }
         self.recent.clear();
         self.chained.clear();
+        self.ignored.clear();
     }
 
     /// The tracebacks in the order of the stream, the first and the last few.
@@ -175,8 +196,14 @@ impl Tracebacks {
                 closed.block.leads_to = Some(id);
             }
         }
+        let announced = self.ignored.remove(&rank);
+        // Where ranks write between each other, other lines may come between.
+        let between = if rank.is_some() { INTERLEAVED } else { 2 };
+        let ignored = announced.is_some_and(|end| first.offset <= end + between);
         let grouped = before.trim_start().starts_with(['|', '+']);
-        let indent = if before.trim().is_empty() { before.len() } else { 0 };
+        let blank = before.trim().is_empty();
+        let indent = if blank { before.len() } else { 0 };
+        let prefix = if blank || grouped { String::new() } else { before.to_owned() };
         let (end, touched) = (first.offset, self.lines);
         let block = Block {
             kind: BlockKind::PythonTraceback,
@@ -184,9 +211,12 @@ impl Tracebacks {
             terminal: None,
             frames: Vec::new(),
             leads_to: None,
+            ignored,
             lines_after: 0,
         };
-        let open = Open { id, block, end, indent, grouped, foreign: 0, adjacent: true, touched };
+        let foreign = 0;
+        let adjacent = true;
+        let open = Open { id, block, end, indent, prefix, grouped, foreign, adjacent, touched };
         self.open.insert(rank, open);
         Some(id)
     }
@@ -232,8 +262,19 @@ impl Open {
                 return inner.strip_prefix(' ').unwrap_or(inner);
             }
         }
+        let text = behind_alike(text, &self.prefix);
         let blanks = text.bytes().take_while(|&byte| byte == b' ').count();
         &text[blanks.min(self.indent)..]
+    }
+}
+
+/// What stands behind a prefix of the same shape: with other digits in the same places. A line
+/// without one stays what it is.
+fn behind_alike<'a>(text: &'a str, prefix: &str) -> &'a str {
+    let alike = |(a, b): (u8, u8)| a == b || a.is_ascii_digit() && b.is_ascii_digit();
+    match (text.get(..prefix.len()), text.get(prefix.len()..)) {
+        (Some(own), Some(rest)) if own.bytes().zip(prefix.bytes()).all(alike) => rest,
+        _ => text,
     }
 }
 
