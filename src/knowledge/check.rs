@@ -78,7 +78,7 @@ pub fn check(families: &[Family], holds_stem: &dyn Fn(&str) -> bool) -> Vec<Find
             family.edits.len() + family.signals.iter().map(|s| s.edits.len()).sum::<usize>();
         match &family.without_edit {
             None if edits == 0 => {
-                find("brings no edit and does not say why: 'without_edit'".to_owned())
+                find("brings no edit and does not say why: 'without_edit'".to_owned());
             }
             Some(_) if edits > 0 => find("brings an edit and says why there is none".to_owned()),
             _ => {}
