@@ -20,16 +20,17 @@ pub struct Row {
     pub key: String,
     /// Its value as TOML.
     pub value: String,
-    /// The layer that set it.
-    pub origin: String,
+    /// The layer that set it, where that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
 }
 
-/// Lists the settings.
-pub fn settings(world: World<'_>) -> Settings {
+/// Lists the settings, with their origins where that is wanted.
+pub fn settings(world: World<'_>, with_origin: bool) -> Settings {
     let rows = world.config.origins.iter().map(|(key, (value, origin))| Row {
         key: key.clone(),
         value: value.clone(),
-        origin: origin.to_string(),
+        origin: with_origin.then(|| origin.to_string()),
     });
     Settings { schema: "jobwise/config/1", settings: rows.collect() }
 }

@@ -374,8 +374,12 @@ pub(super) struct Config {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {
-    /// Show every setting with the layer that set it
-    Show,
+    /// Show every setting
+    Show {
+        /// Show which layer set it, too
+        #[arg(long)]
+        origin: bool,
+    },
 }
 
 /// A share, from 0 to 1.

@@ -52,7 +52,7 @@ impl Failure {
     pub(super) fn verdict(&self) -> (Exit, Option<String>) {
         match self {
             Self::Answer(error) => of_answer(error),
-            Self::Config(_) => (Exit::Usage, Some("see: jobwise config show".to_owned())),
+            Self::Config(_) => (Exit::Usage, Some("see: jobwise config show --origin".to_owned())),
             Self::Recording(_) => {
                 (Exit::Usage, Some("--record PATH writes what --replay PATH reads".to_owned()))
             }

@@ -199,8 +199,8 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
         Command::Kb(kb) => knowledge(world, &kb.command, &printer),
         Command::Eval(args) => evaluate(world, args, &printer),
         Command::Config(config) => match config.command {
-            ConfigCommand::Show => {
-                printer.print(&answer::settings::settings(world))?;
+            ConfigCommand::Show { origin } => {
+                printer.print(&answer::settings::settings(world, origin))?;
                 Ok(Exit::Answered)
             }
         },

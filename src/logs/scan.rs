@@ -202,8 +202,10 @@ impl Scanner {
         Self {
             stems: Stems::new(&patterns),
             longest_stem: longest.unwrap_or_default(),
+            // Of the kinds the soonest built: it only sees lines that hold a stem.
             automaton: AhoCorasick::builder()
-                .kind(Some(AhoCorasickKind::DFA))
+                .kind(Some(AhoCorasickKind::NoncontiguousNFA))
+                .prefilter(false)
                 .build(&patterns)
                 .ok(),
             index,

@@ -17,9 +17,11 @@ impl Report for Settings {
             .settings
             .iter()
             .map(|row| {
-                [&row.key, &row.value, &row.origin].map(|cell| (Label::Plain, cell.clone())).into()
+                let cells = [Some(&row.key), Some(&row.value), row.origin.as_ref()];
+                cells.into_iter().flatten().map(|cell| (Label::Plain, cell.clone())).collect()
             })
             .collect();
-        page.table(&COLUMNS, &rows)
+        let columns = rows.iter().map(Vec::len).max().unwrap_or(COLUMNS.len());
+        page.table(&COLUMNS[..columns], &rows)
     }
 }

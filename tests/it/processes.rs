@@ -99,6 +99,7 @@ fn nothing_is_written_elsewhere_and_nothing_else_is_started() {
     let test =
         test.under(&["/usr/bin/strace", "-f", "-qq", "-s", "4096", "-o", &trace, "-e", calls]);
     let replay = format!("{FIXTURES}/jobs/rank-files.json");
+    let reports = format!("{FIXTURES}/../eval/reports.jsonl");
     for args in [
         &["diagnose", "67"][..],
         &["diagnose", "67", "--json"],
@@ -115,7 +116,11 @@ fn nothing_is_written_elsewhere_and_nothing_else_is_started() {
         &["kb", "list"],
         &["kb", "show", "host_oom"],
         &["kb", "check"],
-        &["config", "show"],
+        &["kb", "list", "--literals"],
+        &["config", "show", "--origin"],
+        &["eval", &reports],
+        &["eval", "--suite", "negatives"],
+        &["--help"],
     ] {
         let shown = test.run(args);
         assert!(matches!(shown.code, 0 | 1), "{}", shown.all());

@@ -22,7 +22,7 @@ fn neither_an_index_nor_settings_of_the_machine_change_a_replay() {
         &["diagnose", "67"][..],
         &["diagnose", "67", "--json"],
         &["stats", "--since", "2026-11-01", "--until", "2026-12-31"],
-        &["config", "show"],
+        &["config", "show", "--origin"],
     ];
     let record = |question: &[&str]| test.run(&[&["--record", "kept"], question].concat());
     let recorded: Vec<Shown> = questions.iter().map(|question| record(question)).collect();
@@ -37,7 +37,8 @@ fn neither_an_index_nor_settings_of_the_machine_change_a_replay() {
     // A file that is named is meant.
     other.file("work/own.toml", b"[energy]\ngpu_watts = 500\n");
     let named = other.without("JOBWISE_SCAN_LIMIT_BYTES").without("JOBWISE_ENERGY_GPU_WATTS");
-    let shown = named.run(&["--replay", "kept", "--config", "own.toml", "config", "show"]);
+    let shown =
+        named.run(&["--replay", "kept", "--config", "own.toml", "config", "show", "--origin"]);
     shown.ends(0).says("energy.gpu_watts 500 own.toml");
 }
 

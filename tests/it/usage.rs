@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::run::Test;
 
 const RECORDING: &str = "--record PATH writes what --replay PATH reads";
-const SETTING: &str = "see: jobwise config show";
+const SETTING: &str = "see: jobwise config show --origin";
 
 #[test]
 fn each_mistake_has_its_message() {
@@ -124,17 +124,17 @@ fn settings_of_others_that_cannot_be_read_are_told_and_left_out() {
     let told =
         |reason: &str| format!("note: settings were left out: {}: {reason}\n", path.display());
     std::fs::create_dir_all(&path).expect("made");
-    let shown = test.run(&["config", "show"]);
+    let shown = test.run(&["config", "show", "--origin"]);
     shown.ends(0).says("scan.limit_bytes");
     assert_eq!(shown.stderr, told("is a directory"));
     std::fs::remove_dir(&path).expect("removed");
     test.file("home/.config/jobwise/config.toml", &b"#".repeat((1 << 20) + 1));
-    let shown = test.run(&["config", "show"]);
+    let shown = test.run(&["config", "show", "--origin"]);
     let reason = "is longer than the 1048576 bytes that settings may take";
     assert_eq!((shown.ends(0).stderr.as_str(), shown.code), (told(reason).as_str(), 0));
     // Named, it must be read.
     let named = path.display().to_string();
-    let shown = test.run(&["--config", &named, "config", "show"]);
+    let shown = test.run(&["--config", &named, "config", "show", "--origin"]);
     shown.ends(64).fails_with(&format!("{named}: {reason}"), SETTING);
 }
 
@@ -170,7 +170,7 @@ fn who_asks_for_json_gets_a_document_also_when_there_is_no_answer() {
         (&["jobs", "-S", "bogus"], 64),
         (&["jobs", "--nosuch"], 64),
         (&[], 64),
-        (&["--config", "nosuch", "config", "show"], 64),
+        (&["--config", "nosuch", "config", "show", "--origin"], 64),
         (&["--replay", "nosuch", "jobs"], 64),
         (&["--demo", "job", "999"], 2),
         (&["diagnose", "--log", "nosuch.out"], 3),

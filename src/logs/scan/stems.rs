@@ -169,7 +169,13 @@ impl Stems {
     /// For the stems, and for the literals that hold none, which then are their own stems: with
     /// many of them slower, never wrong.
     pub(super) fn new(literals: &[&str]) -> Self {
-        let own = literals.iter().copied().filter(|literal| stem_of(literal).is_none());
+        // One automaton asks a literal for all stems at once.
+        let known = AhoCorasick::new(STEMS).ok();
+        let holds = |literal: &str| match &known {
+            Some(known) => known.is_match(literal),
+            None => stem_of(literal).is_some(),
+        };
+        let own = literals.iter().copied().filter(|literal| !holds(literal));
         let stems: Vec<&str> = STEMS.iter().copied().chain(own).collect();
         Self(stems.chunks(PACKED).map(Searcher::new).collect())
     }
