@@ -119,7 +119,7 @@ fn nothing_is_written_elsewhere_and_nothing_else_is_started() {
         &["kb", "list", "--literals"],
         &["config", "show", "--origin"],
         &["eval", &reports],
-        &["eval", "--suite", "negatives"],
+        &["eval", "--suite", "cascades", "--jobs", "10"],
         &["--help"],
     ] {
         let shown = test.run(args);
