@@ -289,13 +289,13 @@ mod tests {
     /// Commands as Slurm 22.05 recorded them.
     #[test]
     fn values_with_blanks_are_completed_from_what_is_known() {
-        let line = "sbatch --parsable -J workdir-space -o workdir-space-%A_%a.out -D /work/ -o \
+        let line = "sbatch --parsable -J workdir-space -o workdir-space-%A_%a.out -D /data/ -o \
             out dir %x %j.txt -e err %x %j.txt /scripts/workdir-space.sh";
         let exists = |file: &str| matches!(file, "out dir %x %j.txt" | "err %x %j.txt");
         let submitted = read(line, Recorded::default(), &exists).expect("a command");
         assert_eq!(submitted.output.as_deref(), Some("out dir %x %j.txt"));
         assert_eq!(submitted.error.as_deref(), Some("err %x %j.txt"));
-        assert_eq!(submitted.chdir.as_deref(), Some("/work/"));
+        assert_eq!(submitted.chdir.as_deref(), Some("/data/"));
 
         let line = "sbatch -J my job with spaces --comment=a - b -o x.out run.sh";
         let recorded =

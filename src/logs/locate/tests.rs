@@ -82,7 +82,7 @@ fn job(id: &str, submit_line: Option<&str>) -> Job {
     job.raw_id = Known::Value(job.id.number);
     job.name = "train".into();
     job.user = Some("alice".into());
-    job.work_dir = Some("/work".into());
+    job.work_dir = Some("/data".into());
     job.started = Known::Value(Timestamp::UNIX_EPOCH);
     job.elapsed = Known::Value(Span::seconds(60));
     job.submit_line = submit_line.map(str::to_owned);
@@ -130,22 +130,22 @@ fn found(stream: Stream, path: &str, certainty: Certainty) -> (Stream, &str, Cer
 #[test]
 fn options_of_the_submission_lead_to_the_files_that_slurm_made() {
     let files = machine(&[
-        "/work/fail-keyerror-52_4294967294.out",
-        "/work/out dir train 91.txt",
-        "/work/err train 91.txt",
+        "/data/fail-keyerror-52_4294967294.out",
+        "/data/out dir train 91.txt",
+        "/data/err train 91.txt",
     ]);
     let line = "sbatch --parsable -J train -o fail-keyerror-%A_%a.out /scripts/x.sh";
     assert_eq!(
         seen(&locate(&job("52", Some(line)), None, &files, &[])),
-        [found(Stream::Output, "/work/fail-keyerror-52_4294967294.out", Certainty::Directive)]
+        [found(Stream::Output, "/data/fail-keyerror-52_4294967294.out", Certainty::Directive)]
     );
 
-    let line = "sbatch -o x-%A.out -D /work/ -o out dir %x %j.txt -e err %x %j.txt /scripts/x.sh";
+    let line = "sbatch -o x-%A.out -D /data/ -o out dir %x %j.txt -e err %x %j.txt /scripts/x.sh";
     assert_eq!(
         seen(&locate(&job("91", Some(line)), None, &files, &[])),
         [
-            found(Stream::Output, "/work/out dir train 91.txt", Certainty::Directive),
-            found(Stream::Error, "/work/err train 91.txt", Certainty::Directive)
+            found(Stream::Output, "/data/out dir train 91.txt", Certainty::Directive),
+            found(Stream::Error, "/data/err train 91.txt", Certainty::Directive)
         ]
     );
 
@@ -162,8 +162,8 @@ fn options_of_the_submission_lead_to_the_files_that_slurm_made() {
 /// Sites pack old logs; then the name that was asked for is gone.
 #[test]
 fn a_log_that_was_packed_is_found_by_its_old_name() {
-    let files = machine(&["/work/a-5.out.gz", "/work/r-5-0.log", "/work/r-5-1.log.gz"]);
-    let mut record = job("5", Some("sbatch -o a-%j.out -e /work/a-5.err x.sh"));
+    let files = machine(&["/data/a-5.out.gz", "/data/r-5-0.log", "/data/r-5-1.log.gz"]);
+    let mut record = job("5", Some("sbatch -o a-%j.out -e /data/a-5.err x.sh"));
     record.steps = vec![step("0", "srun -o r-%j-%t.log ./a.out")];
     let logs = locate(&record, None, &files, &[]);
     let paths: Vec<_> =
@@ -171,16 +171,16 @@ fn a_log_that_was_packed_is_found_by_its_old_name() {
     assert_eq!(
         paths,
         [
-            ("/work/a-5.out.gz", None, true),
-            ("/work/a-5.err", None, false),
-            ("/work/r-5-0.log", Some(0), true),
-            ("/work/r-5-1.log.gz", Some(1), true),
+            ("/data/a-5.out.gz", None, true),
+            ("/data/a-5.err", None, false),
+            ("/data/r-5-0.log", Some(0), true),
+            ("/data/r-5-1.log.gz", Some(1), true),
         ]
     );
-    let guessed = machine(&["/work/train-6.err.gz"]);
+    let guessed = machine(&["/data/train-6.err.gz"]);
     let logs = locate(&job("6", None), None, &guessed, &[]);
     let streams: Vec<_> = logs.iter().map(|log| (log.stream, log.path.as_str())).collect();
-    assert!(streams.contains(&(Stream::Error, "/work/train-6.err.gz")), "{streams:?}");
+    assert!(streams.contains(&(Stream::Error, "/data/train-6.err.gz")), "{streams:?}");
 }
 
 #[test]
@@ -202,56 +202,56 @@ fn each_miss_has_its_reason() {
 /// the same file; the controller tells names that are expanded already.
 #[test]
 fn recorded_paths_come_first_and_are_expanded_once() {
-    let files = machine(&["/work/a-9_4294967294.out", "/work/100%j.out", "/work/x.err"]);
+    let files = machine(&["/data/a-9_4294967294.out", "/data/100%j.out", "/data/x.err"]);
     let mut record = job("9", Some("sbatch -o other.out -e x.err run.sh"));
-    record.stdout = Some("/work//a-%A_%a.out".into());
+    record.stdout = Some("/data//a-%A_%a.out".into());
     record.stderr = Some(String::new());
     assert_eq!(
         seen(&locate(&record, None, &files, &[])),
-        [found(Stream::Output, "/work//a-9_4294967294.out", Certainty::Recorded)]
+        [found(Stream::Output, "/data//a-9_4294967294.out", Certainty::Recorded)]
     );
     record.source = Source::Controller;
-    record.stdout = Some("/work/100%j.out".into());
-    record.stderr = Some("/work/100%j.out".into());
+    record.stdout = Some("/data/100%j.out".into());
+    record.stderr = Some("/data/100%j.out".into());
     assert_eq!(
         seen(&locate(&record, None, &files, &[])),
-        [found(Stream::Output, "/work/100%j.out", Certainty::Recorded)]
+        [found(Stream::Output, "/data/100%j.out", Certainty::Recorded)]
     );
 }
 
 #[test]
 fn directives_and_then_slurms_own_names_follow() {
-    let files = machine(&["/work/s-5.out", "/work/slurm-6.out", "/work/slurm-8_3.out"]);
+    let files = machine(&["/data/s-5.out", "/data/slurm-6.out", "/data/slurm-8_3.out"]);
     let asked = Asked { output: Some("s-%j.out".into()), ..Asked::default() };
     assert_eq!(
         seen(&locate(&job("5", Some("sbatch run.sh -o no")), Some(&asked), &files, &[])),
-        [found(Stream::Output, "/work/s-5.out", Certainty::Directive)]
+        [found(Stream::Output, "/data/s-5.out", Certainty::Directive)]
     );
     assert_eq!(
         seen(&locate(&job("6", None), None, &files, &[])),
-        [found(Stream::Output, "/work/slurm-6.out", Certainty::Default)]
+        [found(Stream::Output, "/data/slurm-6.out", Certainty::Default)]
     );
     assert_eq!(
         seen(&locate(&job("8_3", None), None, &files, &[])),
-        [found(Stream::Output, "/work/slurm-8_3.out", Certainty::Default)]
+        [found(Stream::Output, "/data/slurm-8_3.out", Certainty::Default)]
     );
     let mut lost = job("5", None);
     lost.work_dir = None;
-    let asked = Asked { chdir: Some("/work".into()), ..asked };
+    let asked = Asked { chdir: Some("/data".into()), ..asked };
     assert_eq!(
         seen(&locate(&lost, Some(&asked), &files, &[])),
-        [found(Stream::Output, "/work/s-5.out", Certainty::Directive)]
+        [found(Stream::Output, "/data/s-5.out", Certainty::Directive)]
     );
 }
 
 #[test]
 fn every_task_of_a_step_with_its_own_file_is_found() {
     let files = machine(&[
-        "/work/slurm-5.out",
-        "/work/rank-5.0-0.log",
-        "/work/rank-5.0-1.log",
-        "/work/rank-5.0-10.log",
-        "/work/rank-4.0-0.log",
+        "/data/slurm-5.out",
+        "/data/rank-5.0-0.log",
+        "/data/rank-5.0-1.log",
+        "/data/rank-5.0-10.log",
+        "/data/rank-4.0-0.log",
     ]);
     let mut record = job("5", Some("sbatch run.sh"));
     record.steps = vec![
@@ -265,9 +265,9 @@ fn every_task_of_a_step_with_its_own_file_is_found() {
     assert_eq!(
         steps,
         [
-            ("/work/rank-5.0-0.log", Some(0), true),
-            ("/work/rank-5.0-1.log", Some(1), true),
-            ("/work/rank-5.0-10.log", Some(10), true),
+            ("/data/rank-5.0-0.log", Some(0), true),
+            ("/data/rank-5.0-1.log", Some(1), true),
+            ("/data/rank-5.0-10.log", Some(10), true),
             ("/dev/null", None, false)
         ]
     );
@@ -287,9 +287,9 @@ fn a_job_without_a_script_has_no_log_of_its_own() {
 #[test]
 fn names_with_the_id_are_guesses_of_last_resort() {
     let files = machine(&[
-        "/work/fail-46_4294967294.out",
-        "/work/fail-460.out",
-        "/work/46.bin",
+        "/data/fail-46_4294967294.out",
+        "/data/fail-460.out",
+        "/data/46.bin",
         "/logs/46.bin",
         "/logs/train.e46",
         "/logs/73_1.log",
@@ -298,10 +298,10 @@ fn names_with_the_id_are_guesses_of_last_resort() {
     let guessed = locate(&job("46", None), None, &files, &[]);
     assert_eq!(
         seen(&guessed)[1..],
-        [found(Stream::Output, "/work/fail-46_4294967294.out", Certainty::Guess)]
+        [found(Stream::Output, "/data/fail-46_4294967294.out", Certainty::Guess)]
     );
     let logs = PathBuf::from("/logs");
-    let line = Some("sbatch -o /work/fail-%A_%a.out x.sh");
+    let line = Some("sbatch -o /data/fail-%A_%a.out x.sh");
     assert_eq!(
         seen(&locate(&job("46", line), None, &files, std::slice::from_ref(&logs)))[1..],
         [
