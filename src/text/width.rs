@@ -106,11 +106,13 @@ mod tests {
         assert_eq!(wrap("a\n\nb", 10, 0), ["a", "", "b"]);
         assert_eq!(wrap("abcdefgh ij", 5, 1), [" abcd", " efgh", " ij"]);
         assert!(wrap("", 80, 2).is_empty());
+        // A sign of three columns where there is room for two stands alone.
+        assert_eq!(wrap("\u{17d8}", 4, 2), ["  \u{17d8}"]);
     }
 
     proptest! {
         #[test]
-        fn no_wrapped_line_is_too_wide(text in "\\PC{0,80}", columns in 4usize..60) {
+        fn no_wrapped_line_is_too_wide(text in "\\PC{0,80}", columns in 8usize..60) {
             for line in wrap(&text, columns, 2) {
                 prop_assert!(width(&line) <= columns);
             }
