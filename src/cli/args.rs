@@ -119,21 +119,14 @@ pub(super) struct Job {
     pub(super) ids: Vec<String>,
 }
 
+/// Whose jobs a command is about.
 #[derive(Debug, Args)]
-pub(super) struct Jobs {
-    /// Only jobs that ended in these states, such as FAILED,TIMEOUT
-    #[arg(short = 's', long, value_name = "LIST", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
-    pub(super) state: Vec<String>,
-
-    /// Only jobs that ended badly
-    #[arg(long, conflicts_with = "state")]
-    pub(super) failed: bool,
-
+pub(super) struct Whose {
     /// Jobs of these users [default: yours]
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), conflicts_with = "all_users")]
     pub(super) user: Vec<String>,
 
-    /// Jobs of all users
+    /// Jobs of all users, as far as the site shows them
     #[arg(long)]
     pub(super) all_users: bool,
 
@@ -152,6 +145,20 @@ pub(super) struct Jobs {
         value_parser = NonEmptyStringValueParser::new()
     )]
     pub(super) partition: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Jobs {
+    /// Only jobs that ended in these states, such as FAILED,TIMEOUT
+    #[arg(short = 's', long, value_name = "LIST", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    pub(super) state: Vec<String>,
+
+    /// Only jobs that ended badly
+    #[arg(long, conflicts_with = "state")]
+    pub(super) failed: bool,
+
+    #[command(flatten)]
+    pub(super) whose: Whose,
 
     /// Only jobs of this name; more names by more of this option, as a name may hold commas
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
@@ -184,29 +191,8 @@ pub(super) struct Jobs {
 
 #[derive(Debug, Args)]
 pub(super) struct Stats {
-    /// Jobs of these users [default: yours]
-    #[arg(short, long, value_name = "LIST", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), conflicts_with = "all_users")]
-    pub(super) user: Vec<String>,
-
-    /// Jobs of all users, as far as the site shows them
-    #[arg(long)]
-    pub(super) all_users: bool,
-
-    /// Only these accounts
-    #[arg(short = 'A', long, value_name = "LIST", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
-    pub(super) account: Vec<String>,
-
-    /// Only these partitions
-    #[arg(
-        short,
-        long,
-        visible_short_alias = 'q',
-        visible_alias = "queue",
-        value_name = "LIST",
-        value_delimiter = ',',
-        value_parser = NonEmptyStringValueParser::new()
-    )]
-    pub(super) partition: Vec<String>,
+    #[command(flatten)]
+    pub(super) whose: Whose,
 
     /// Count what ended from then on, with all the time it took: 30d, now-2hours, 2026-11-30
     #[arg(

@@ -338,10 +338,10 @@ fn filter(world: World<'_>, args: &args::Jobs) -> Result<Filter, Failure> {
         words.collect::<Result<_, Failure>>()?
     };
     Ok(Filter {
-        users: users(args.all_users, &args.user),
+        users: users(&args.whose),
         states,
-        accounts: args.account.clone(),
-        partitions: args.partition.clone(),
+        accounts: args.whose.account.clone(),
+        partitions: args.whose.partition.clone(),
         names: args.name.clone(),
         since,
         until,
@@ -351,10 +351,10 @@ fn filter(world: World<'_>, args: &args::Jobs) -> Result<Filter, Failure> {
 fn question(world: World<'_>, args: &args::Stats) -> Result<Question, Failure> {
     let (since, until) = window(world, &args.since, &args.until)?;
     let filter = Filter {
-        users: users(args.all_users, &args.user),
+        users: users(&args.whose),
         states: Vec::new(),
-        accounts: args.account.clone(),
-        partitions: args.partition.clone(),
+        accounts: args.whose.account.clone(),
+        partitions: args.whose.partition.clone(),
         names: Vec::new(),
         since,
         until,
@@ -385,13 +385,13 @@ fn window(world: World<'_>, since: &str, until: &str) -> Result<(Timestamp, Time
     Ok((begin, end))
 }
 
-fn users(all: bool, named: &[String]) -> Users {
-    if all {
+fn users(whose: &args::Whose) -> Users {
+    if whose.all_users {
         Users::All
-    } else if named.is_empty() {
+    } else if whose.user.is_empty() {
         Users::Me
     } else {
-        Users::Named(named.to_vec())
+        Users::Named(whose.user.clone())
     }
 }
 
