@@ -262,15 +262,6 @@ impl Library {
         Ok(Self { bm25: words_of(&chunks), chunks, index, embedder })
     }
 
-    /// The same with other vectors of the same space.
-    pub fn with(self, index: Index) -> Result<Self, RetrieveError> {
-        if index.space != self.index.space {
-            let (found, expected) = (index.space.to_string(), self.index.space.to_string());
-            return Err(RetrieveError::Foreign { found, expected });
-        }
-        Ok(Self { index, ..self })
-    }
-
     /// The vectors, to be kept.
     pub fn index(&self) -> &Index {
         &self.index
@@ -281,19 +272,10 @@ impl Library {
         self.chunks.len()
     }
 
-    /// The sections whose text was not there when the index was built, as `family/heading`.
-    pub fn unseen(&self) -> Vec<String> {
-        self.named(|chunk| !self.index.has_seen(chunk.meaning))
-    }
-
-    /// The sections that are found by their words alone, as `family/heading`.
-    pub fn without_vector(&self) -> Vec<String> {
-        self.named(|chunk| self.index.place(chunk.meaning).is_none())
-    }
-
-    fn named(&self, which: impl Fn(&Chunk) -> bool) -> Vec<String> {
-        let name = |chunk: &Chunk| format!("{}/{}", chunk.found.family, chunk.found.heading);
-        self.chunks.iter().filter(|chunk| which(chunk)).map(name).collect()
+    /// How many sections are found by their words alone.
+    pub fn without_vector(&self) -> usize {
+        let lacking = |chunk: &&Chunk| self.index.place(chunk.meaning).is_none();
+        self.chunks.iter().filter(lacking).count()
     }
 
     /// Which space the vectors are of.
@@ -401,23 +383,31 @@ fn relative(mut scores: Vec<f64>) -> Vec<f64> {
     scores
 }
 
-/// The texts of `families` that have no vector in `index`, as `family/heading` and `family/signal`.
-pub fn lacking(families: &[Family], index: &Index) -> Vec<String> {
-    let sections = families.iter().flat_map(|family| {
-        let lacking = family
-            .sections
-            .iter()
-            .filter(|section| index.place(TextHash::of(&meaning_of(family, section))).is_none());
-        lacking.map(|section| format!("{}/{}", family.id, section.heading))
-    });
-    let examples = families.iter().flat_map(|family| {
-        let lacking = logged(family).filter(|signal| {
-            let example = signal.example.as_deref();
-            example.is_some_and(|text| index.example(TextHash::of(text)).is_none())
-        });
-        lacking.map(|signal| format!("{}/{}", family.id, signal.id))
-    });
-    sections.chain(examples).collect()
+impl Index {
+    /// Itself, if all sections of `families` were there when it was built.
+    pub fn of_all(self, families: &[Family]) -> Result<Self, RetrieveError> {
+        let changed = sections_that(families, |text| !self.has_seen(text));
+        if changed.is_empty() { Ok(self) } else { Err(RetrieveError::Stale { changed }) }
+    }
+
+    /// The texts of `families` without a vector, as `family/heading` and `family/signal`.
+    pub fn lacking(&self, families: &[Family]) -> Vec<String> {
+        let mut lacking = sections_that(families, |text| self.place(text).is_none());
+        for family in families {
+            let unknown = |text: &str| self.example(TextHash::of(text)).is_none();
+            let signals = logged(family).filter(|one| one.example.as_deref().is_some_and(unknown));
+            lacking.extend(signals.map(|signal| format!("{}/{}", family.id, signal.id)));
+        }
+        lacking
+    }
+}
+
+/// Sections by the hash of their text, as `family/heading`.
+fn sections_that(families: &[Family], which: impl Fn(TextHash) -> bool) -> Vec<String> {
+    let sections =
+        families.iter().flat_map(|family| family.sections.iter().map(move |one| (family, one)));
+    let those = sections.filter(|(family, one)| which(TextHash::of(&meaning_of(family, one))));
+    those.map(|(family, one)| format!("{}/{}", family.id, one.heading)).collect()
 }
 
 /// The texts by whose meaning the sections of a family are found.
