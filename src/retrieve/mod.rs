@@ -17,6 +17,7 @@ mod vectors;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::OnceLock;
 
 use serde::Serialize;
 
@@ -180,7 +181,8 @@ struct Chunk {
 /// The searchable knowledge base.
 pub struct Library {
     chunks: Vec<Chunk>,
-    bm25: Bm25,
+    /// Of all sections, made for the first question that needs it: it takes longer than all else.
+    bm25: OnceLock<Bm25>,
     index: Index,
     embedder: Box<dyn Embedder>,
 }
@@ -192,10 +194,6 @@ impl std::fmt::Debug for Library {
             .field("index", &self.index)
             .finish_non_exhaustive()
     }
-}
-
-fn words_of(chunks: &[Chunk]) -> Bm25 {
-    Bm25::new(chunks.iter().map(|chunk| chunk.text.as_str()))
 }
 
 impl Library {
@@ -212,7 +210,7 @@ impl Library {
             return Err(RetrieveError::Foreign { found, expected });
         }
         let chunks = chunks(families);
-        Ok(Self { bm25: words_of(&chunks), chunks, index, embedder })
+        Ok(Self { chunks, bm25: OnceLock::new(), index, embedder })
     }
 
     /// The sections of `families`, each with a vector: that of `known` where its text has not
@@ -259,7 +257,7 @@ impl Library {
         let sections = vectors(order.collect());
         let examples = vectors(examples.into_keys().collect());
         let index = Index::of(space, sections, without, examples)?;
-        Ok(Self { bm25: words_of(&chunks), chunks, index, embedder })
+        Ok(Self { chunks, bm25: OnceLock::new(), index, embedder })
     }
 
     /// The vectors, to be kept.
@@ -311,14 +309,31 @@ impl Library {
         self.ranked(query, BM25_SHARE).into_iter().take(limit).collect()
     }
 
+    /// The score of every section by words. Where the family is known only its own sections are to
+    /// be told apart.
+    fn words(&self, query: &Query<'_>) -> Vec<f64> {
+        let Some(family) = query.family else { return self.bm25().scores(query.text) };
+        let own = || self.chunks.iter().filter(|chunk| chunk.found.family == *family);
+        let mut scores = Bm25::new(own().map(|chunk| chunk.text.as_str())).scores(query.text);
+        let mut scores = scores.drain(..);
+        let of = |chunk: &Chunk| (chunk.found.family == *family).then(|| scores.next()).flatten();
+        self.chunks.iter().map(of).map(Option::unwrap_or_default).collect()
+    }
+
+    fn bm25(&self) -> &Bm25 {
+        let texts = || self.chunks.iter().map(|chunk| chunk.text.as_str());
+        self.bm25.get_or_init(|| Bm25::new(texts()))
+    }
+
     fn ranked(&self, query: &Query<'_>, bm25_share: f64) -> Vec<Match> {
-        let bm25 = relative(self.bm25.scores(query.text));
+        let bm25 = relative(self.words(query));
         // The nearest vector may be far. How far says little: of words that nobody knows and of
         // known ones with a slip the best cosine is 0.05 to 0.2 alike.
-        let meaning = if query.examples.is_empty() {
-            Some(Meaning::Words(query.text)).filter(|_| self.bm25.knows(query.text))
-        } else {
+        let meaning = if query.family.is_some() || !query.examples.is_empty() {
+            // Of a classified failure all is known already: no model is loaded for it.
             Some(Meaning::Examples(query.examples))
+        } else {
+            Some(Meaning::Words(query.text)).filter(|_| self.bm25().knows(query.text))
         };
         let dense = meaning.and_then(|meaning| self.similarities(meaning).ok());
         let dense = relative(dense.unwrap_or_else(|| vec![0.0; self.chunks.len()]));
