@@ -50,8 +50,8 @@ impl Bm25 {
             .any(|word| self.postings.contains_key(word) || !self.meant(word).is_empty())
     }
 
-    /// What a word that no chunk has may have been meant as: the longest known words that are
-    /// joined in it, or else the nearest known word.
+    /// What a word that no chunk has may have been meant as: a known word of nearly the same length
+    /// with a slip, else the longest known words that are joined in it, else the nearest word.
     fn meant(&self, word: &str) -> Vec<&str> {
         /// Shorter words are near to too many others.
         const LEAST: usize = 5;
@@ -59,14 +59,19 @@ impl Bm25 {
             return Vec::new();
         }
         let known = || self.postings.keys().map(String::as_str).filter(|term| term.len() >= LEAST);
-        let mut joined: Vec<&str> = known().filter(|term| word.contains(term)).collect();
-        let whole = joined.clone();
-        joined.retain(|term| !whole.iter().any(|other| other != term && other.contains(term)));
-        if joined.is_empty() {
-            let near = |term: &&str| term.len().abs_diff(word.len()) <= word.len() / 3;
-            joined.extend(did_you_mean(word, known().filter(near)));
+        let near = |by: usize| {
+            let candidates = known().filter(move |term| term.len().abs_diff(word.len()) <= by);
+            did_you_mean(word, candidates)
+        };
+        if let Some(slip) = near(1) {
+            return vec![slip];
         }
-        joined
+        let contained: Vec<&str> = known().filter(|term| word.contains(term)).collect();
+        let whole = |term: &&str| {
+            !contained.iter().any(|other| other.len() > term.len() && other.contains(term))
+        };
+        let joined: Vec<&str> = contained.iter().copied().filter(whole).collect();
+        if joined.is_empty() { near(word.len() / 3).into_iter().collect() } else { joined }
     }
 
     /// The score of every chunk; a word asked twice counts once.
