@@ -40,11 +40,13 @@ pub fn decide(rules: &Rules, facts: &Facts<'_>) -> Verdict {
         }
     }
 
+    // Of other ends the record itself says why.
+    let failed = facts.job.is_some_and(|job| matches!(job.state.base, BaseState::Failed));
     let mut pieces = Vec::new();
     let mut unexplained = Vec::new();
     let logs = ranks::in_order(&facts.logs);
     for (number, log) in logs.iter().enumerate() {
-        let voice = listen(rules, number, log);
+        let voice = listen(rules, number, log, failed);
         pieces.extend(voice.pieces);
         unexplained.extend(voice.unexplained);
     }
@@ -69,7 +71,7 @@ pub fn decide(rules: &Rules, facts: &Facts<'_>) -> Verdict {
 /// Decides what a text says that comes without a job: a log, or what a submission command printed.
 /// `log` is the scan of the same text.
 pub fn decide_text(rules: &Rules, log: &LogFacts<'_>, text: &[u8]) -> Verdict {
-    let voice = listen(rules, 0, log);
+    let voice = listen(rules, 0, log, false);
     let mut pieces = voice.pieces;
     aftermath::weigh(log.scan, text, &mut pieces);
     pieces.extend(submission::pieces(rules, 0, log, text));
@@ -291,6 +293,10 @@ fn cause(rules: &Rules, index: usize, job: Option<&Job>, own: &[&Piece]) -> Opti
     for said in &said {
         score *= said.factor;
     }
+    // The further it stands from the end, the less sure it is; what it is stays the same.
+    if score > THRESHOLD {
+        score = THRESHOLD + (score - THRESHOLD) * nearness(deciding.work_after_all);
+    }
 
     let mut evidence: Vec<Evidence> = Vec::new();
     for (rank, piece) in told.iter().take(PIECES).enumerate() {
@@ -321,6 +327,15 @@ fn cause(rules: &Rules, index: usize, job: Option<&Job>, own: &[&Piece]) -> Opti
                 .collect(),
         },
     })
+}
+
+/// What is left of the sureness of a failure when lines of work follow it.
+fn nearness(lines: u32) -> f64 {
+    match lines {
+        0..=10 => 1.0,
+        11..=200 => 0.75,
+        _ => 0.5,
+    }
 }
 
 /// The pieces that count for a family: of several on one line the best, of one signal in one

@@ -76,8 +76,12 @@ struct Piece {
     at: Option<(usize, u64)>,
     /// Whether the scheduler or the kernel says so: that is final wherever it stands.
     official: bool,
-    /// Lines of work that follow it in its stream.
+    /// Lines of work that follow it in its stream; where the run failed, up to the last trouble.
     work_after: u32,
+    /// Lines of work that follow the last trouble of its stream, where the run failed.
+    work_after_all: u32,
+    /// Whether it concludes a traceback or a trace follows it.
+    traced: bool,
     /// Where it stands and what it says.
     evidence: Evidence,
     /// The user's own innermost frame, where it concludes a traceback.
@@ -105,6 +109,8 @@ impl Piece {
             at: None,
             official: true,
             work_after: 0,
+            work_after_all: 0,
+            traced: false,
             evidence,
             frame: None,
             captures: BTreeMap::new(),
