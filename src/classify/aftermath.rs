@@ -46,6 +46,12 @@ pub(super) fn weigh(scan: &Scan, text: &[u8], pieces: &mut [Piece]) {
     let end = &lines[lines.len().saturating_sub(MOSTLY)..];
     let complaints = end.iter().filter(|line| is_trouble(&line.text)).count();
     let calm = calm && complaints * 2 < MOSTLY;
+    // Of a daemon that tries again nobody knows that it gave up.
+    for piece in pieces.iter_mut().filter(|piece| piece.role == Role::Root && piece.official) {
+        if goes_on(&piece.evidence.text) {
+            piece.score *= OVERCOME;
+        }
+    }
     let passed = is_passed(&lines);
     let done = calm && lines.last().is_some_and(|line| is_report(&line.text));
     for piece in pieces.iter_mut().filter(|piece| piece.role == Role::Root && !piece.official) {

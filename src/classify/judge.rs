@@ -51,7 +51,7 @@ pub fn decide(rules: &Rules, facts: &Facts<'_>) -> Verdict {
         unexplained.extend(voice.unexplained);
     }
     ranks::weigh_later(rules, &logs, &mut pieces);
-    ranks::weigh_named(&logs, &mut pieces);
+    ranks::weigh_named(rules, &logs, &mut pieces);
     if let Some(job) = facts.job {
         pieces.extend(record::pieces(rules, job, ran));
         weigh_other_jobs(job, &mut pieces);

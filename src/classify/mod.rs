@@ -82,6 +82,8 @@ struct Piece {
     work_after_all: u32,
     /// Whether it concludes a traceback or a trace follows it.
     traced: bool,
+    /// Whether it may come from a script that only looked whether something is there.
+    probe: bool,
     /// Where it stands and what it says.
     evidence: Evidence,
     /// The user's own innermost frame, where it concludes a traceback.
@@ -111,6 +113,7 @@ impl Piece {
             work_after: 0,
             work_after_all: 0,
             traced: false,
+            probe: false,
             evidence,
             frame: None,
             captures: BTreeMap::new(),

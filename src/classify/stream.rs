@@ -133,6 +133,7 @@ fn piece(
         work_after: hit.other_lines_after,
         work_after_all: 0,
         traced: concludes || hit.traced,
+        probe: found.signal.probe,
         evidence: evidence(log, line, found.signal.id.clone(), role),
         frame,
         captures: found.captures,
@@ -141,7 +142,8 @@ fn piece(
 
 /// Counts the work after each piece from the last trouble of the stream on. What failed left its
 /// reason somewhere: what is written after the last trouble, by a script that goes on or a rank that
-/// is well, tells no trouble from another.
+/// is well, tells no trouble from another. A script that only looked whether something is there got
+/// over it.
 fn from_the_last(scan: &Scan, pieces: &mut [Piece], unexplained: &[&Line]) {
     let last = unexplained.last().map_or(0, |line| line.offset);
     let concluded = scan.blocks.iter().find(|block| {
@@ -150,8 +152,10 @@ fn from_the_last(scan: &Scan, pieces: &mut [Piece], unexplained: &[&Line]) {
     let told = pieces.iter().map(|piece| piece.work_after);
     let least = told.chain(concluded.map(|block| block.lines_after)).min().unwrap_or(0);
     for piece in pieces {
-        piece.work_after = piece.work_after.saturating_sub(least);
         piece.work_after_all = least;
+        if !piece.probe {
+            piece.work_after -= least;
+        }
     }
 }
 

@@ -119,6 +119,9 @@ pub struct Signal {
     /// A true line that must make this family win, with the lines it needs around it; absent for
     /// record signals.
     pub example: Option<String>,
+    /// Whether scripts also get this message when they only look whether something is there: then
+    /// work that goes on speaks against it, whatever else the log holds.
+    pub probe: bool,
     /// The record pattern of a [`SignalSource::Record`] signal.
     pub when: Option<RecordPattern>,
     /// Of a [`SignalSource::Reason`]: whether a job that waits for it will start without anybody

@@ -64,6 +64,8 @@ struct FrontSignal {
     #[serde(default = "usual_weight")]
     weight: f64,
     example: Option<String>,
+    #[serde(default)]
+    probe: bool,
     when: Option<RecordPattern>,
     waiting_helps: Option<bool>,
     #[serde(default)]
@@ -201,6 +203,7 @@ fn checked(signal: FrontSignal, edits: Vec<Edit>) -> Result<Signal, String> {
         unless,
         weight,
         example,
+        probe,
         when,
         waiting_helps,
         ..
@@ -224,6 +227,7 @@ fn checked(signal: FrontSignal, edits: Vec<Edit>) -> Result<Signal, String> {
         unless,
         weight,
         example,
+        probe,
         when,
         waiting_helps,
         edits,

@@ -309,6 +309,27 @@ fn a_benign_probe_hours_before_the_end_is_no_cause() {
 }
 
 #[test]
+fn work_after_the_last_trouble_of_a_failed_run_tells_no_trouble_from_another() {
+    let work = "step 1 loss 0.3\n";
+    let raised = "Traceback (most recent call last):\n  File \"/home/u/a.py\", line 4, in main\nKeyError: 'DATA_ROOT'\n";
+    // A warning-level trouble that the program got over, then the one that ended it.
+    let both = format!("mpirun: command not found\n{}{raised}", work.repeat(80));
+    for after in [0, 40, 3000] {
+        let log = format!("{both}{}", work.repeat(after));
+        let verdict = judge(Some(&job("FAILED", 1, 0)), &[&log]);
+        assert_eq!(named(&verdict), named(&judge(Some(&job("FAILED", 1, 0)), &[&both])), "{after}");
+        let alone = format!("{raised}{}", work.repeat(after));
+        let verdict = judge(Some(&job("FAILED", 1, 0)), &[&alone]);
+        assert_eq!(named(&verdict), "application_error", "{after}");
+    }
+    let confidence = |after| {
+        let log = format!("{raised}{}", work.repeat(after));
+        judge(Some(&job("FAILED", 1, 0)), &[&log]).causes[0].confidence.score
+    };
+    assert!(confidence(3000) < confidence(40) && confidence(40) < confidence(0));
+}
+
+#[test]
 fn contradictions_lower_and_agreement_raises() {
     // A job without a GPU says nothing about the node's driver; "out of memory" proves a GPU.
     let log = "CUDA driver version is insufficient for CUDA runtime version\n";
