@@ -160,7 +160,7 @@ pub struct Given {
     pub logs: Vec<PathBuf>,
     /// The batch script.
     pub script: Option<PathBuf>,
-    /// How the job ended.
+    /// How the job ended. Where neither this nor its exit is known, the logs themselves say it.
     pub state: Option<State>,
     /// Its exit.
     pub exit: Option<Exit>,
@@ -292,7 +292,8 @@ fn unmasked(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> 
         }
     }
 
-    let (scanned, mut reports) = read_logs(engine, surroundings.logs(&job));
+    let alone = !says_how_it_ended(&job);
+    let (scanned, mut reports) = read_logs(engine, surroundings.logs(&job), alone);
     let notices = notices(&job, &reports);
     let verdict = classify::decide(&engine.rules, &facts_of(&job, &scanned, &reports));
     if verdict.outcome == Outcome::Unknown {
@@ -329,7 +330,12 @@ fn bare(engine: &Engine, job: Job, verdict: Verdict) -> Diagnosis {
 /// Diagnoses logs without any accounting.
 pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, AnswerError> {
     let (engine, notices) = Engine::start(world)?;
-    let state = given.state.clone().unwrap_or_else(|| State::parse("FAILED"));
+    let state = match (&given.state, given.exit) {
+        (Some(state), _) => state.clone(),
+        (None, Some(exit)) if exit.is_clean() => State::parse("COMPLETED"),
+        (None, Some(_)) => State::parse("FAILED"),
+        (None, None) => State::parse(""),
+    };
     let mut job = Job::bare(JobId::whole(0), state, Source::Given);
     job.exit = given.exit.into();
     let mut logs = Vec::new();
@@ -379,11 +385,11 @@ pub fn diagnose_text(world: World<'_>, text: &[u8]) -> Result<Diagnoses, AnswerE
 pub(super) fn of_text(engine: &Engine, text: &[u8]) -> Diagnosis {
     let job = Job::bare(JobId::whole(0), State::parse(""), Source::Given);
     let located = Located::given(Path::new("text"), Ok(Box::new(text.to_vec())));
-    let (scanned, mut reports) = read_logs(engine, vec![located]);
+    let (scanned, mut reports) = read_logs(engine, vec![located], true);
     let facts = facts_of(&job, &scanned, &reports);
     let verdict = match facts.logs.first() {
         Some(log) => classify::decide_text(&engine.rules, log, text),
-        None => classify::decide(&engine.rules, &Facts { job: None, ..facts }),
+        None => classify::decide(&engine.rules, &facts),
     };
     if verdict.outcome == Outcome::Unknown {
         quote_tails(&scanned, &mut reports);
@@ -398,6 +404,11 @@ fn record_alone(job: &Job) -> Facts<'_> {
     Facts { job: Some(job), logs: Vec::new(), logs_complete: false }
 }
 
+/// Whether anybody says how the job ended: of logs alone nobody may.
+fn says_how_it_ended(job: &Job) -> bool {
+    job.source != Source::Given || !job.state.text.is_empty()
+}
+
 /// What is judged: the record, and every stream that was read.
 fn facts_of<'a>(job: &'a Job, scanned: &'a [Scanned], reports: &[LogReport]) -> Facts<'a> {
     let logs = scanned.iter().map(|log| LogFacts {
@@ -406,10 +417,11 @@ fn facts_of<'a>(job: &'a Job, scanned: &'a [Scanned], reports: &[LogReport]) -> 
         step: log.step.as_ref(),
         task: log.task,
         scan: &log.scan,
+        end: log.end.as_deref(),
     });
     let logs_complete =
         !reports.is_empty() && reports.iter().all(|report| report.trouble.is_none());
-    Facts { job: Some(job), logs: logs.collect(), logs_complete }
+    Facts { job: says_how_it_ended(job).then_some(job), logs: logs.collect(), logs_complete }
 }
 
 fn waiting(surroundings: &impl Surroundings, reason: &str, waiting_helps: Option<bool>) -> Waiting {

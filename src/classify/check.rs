@@ -75,6 +75,13 @@ fn heard(rules: &Rules, scan: &Scan, family: &FamilyId, signal: &str) -> bool {
 }
 
 fn facts(scan: &Scan) -> Facts<'_> {
-    let log = LogFacts { path: "example", stream: Stream::Error, step: None, task: None, scan };
+    let log = LogFacts {
+        path: "example",
+        stream: Stream::Error,
+        step: None,
+        task: None,
+        scan,
+        end: None,
+    };
     Facts { job: None, logs: vec![log], logs_complete: true }
 }

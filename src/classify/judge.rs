@@ -46,7 +46,8 @@ pub fn decide(rules: &Rules, facts: &Facts<'_>) -> Verdict {
     let mut unexplained = Vec::new();
     let logs = ranks::in_order(&facts.logs);
     for (number, log) in logs.iter().enumerate() {
-        let voice = listen(rules, number, log, failed);
+        let mut voice = listen(rules, number, log, failed);
+        aftermath::weigh(log, &mut voice.pieces);
         pieces.extend(voice.pieces);
         unexplained.extend(voice.unexplained);
     }
@@ -71,9 +72,9 @@ pub fn decide(rules: &Rules, facts: &Facts<'_>) -> Verdict {
 /// Decides what a text says that comes without a job: a log, or what a submission command printed.
 /// `log` is the scan of the same text.
 pub fn decide_text(rules: &Rules, log: &LogFacts<'_>, text: &[u8]) -> Verdict {
-    let voice = listen(rules, 0, log, false);
+    let mut voice = listen(rules, 0, log, false);
+    aftermath::weigh(log, &mut voice.pieces);
     let mut pieces = voice.pieces;
-    aftermath::weigh(log.scan, text, &mut pieces);
     pieces.extend(submission::pieces(rules, 0, log, text));
     conclude(rules, None, &pieces, voice.unexplained)
 }

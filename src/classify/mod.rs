@@ -48,7 +48,12 @@ pub struct LogFacts<'a> {
     pub task: Option<u64>,
     /// The scan, made with the literals of the same [`Rules`].
     pub scan: &'a Scan,
+    /// Its last bytes, at most [`END`] of them, where no record tells how the run ended.
+    pub end: Option<&'a [u8]>,
 }
+
+/// The most of a log's end that is looked at for how the run ended.
+pub const END: usize = 1 << 20;
 
 /// Everything that a verdict on a run rests on.
 #[derive(Debug, Clone)]

@@ -146,9 +146,10 @@ fn piece(
 /// over it.
 fn from_the_last(scan: &Scan, pieces: &mut [Piece], unexplained: &[&Line]) {
     let last = unexplained.last().map_or(0, |line| line.offset);
-    let concluded = scan.blocks.iter().find(|block| {
-        block.terminal.as_ref().is_some_and(|line| line.offset == last)
-    });
+    let concluded = scan
+        .blocks
+        .iter()
+        .find(|block| block.terminal.as_ref().is_some_and(|line| line.offset == last));
     let told = pieces.iter().map(|piece| piece.work_after);
     let least = told.chain(concluded.map(|block| block.lines_after)).min().unwrap_or(0);
     for piece in pieces {

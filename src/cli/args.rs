@@ -103,7 +103,7 @@ pub(super) struct Diagnose {
     #[arg(long, value_name = "FILE", requires = "log")]
     pub(super) script: Option<PathBuf>,
 
-    /// How the job of --log ended [default: FAILED]
+    /// How the job of --log ended [default: as its logs tell]
     #[arg(long, value_name = "STATE", requires = "log")]
     pub(super) state: Option<String>,
 

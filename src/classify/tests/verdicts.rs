@@ -51,6 +51,7 @@ fn judge(job: Option<&Job>, texts: &[&str]) -> Verdict {
         step: None,
         task: None,
         scan,
+        end: None,
     });
     decide(&RULES, &Facts { job, logs: logs.collect(), logs_complete: true })
 }
