@@ -65,6 +65,9 @@ pub struct Diagnosis {
     /// What to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<Fix>,
+    /// What to ask of the site's staff, where the fault is theirs or a machine's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub report: Option<String>,
     /// What to change in the script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patch: Option<Patch>,
@@ -313,9 +316,10 @@ fn bare(engine: &Engine, job: Job, verdict: Verdict) -> Diagnosis {
     };
     Diagnosis {
         job,
-        verdict,
         waiting: None,
         logs: Vec::new(),
+        report: report(&engine.rules, &verdict),
+        verdict,
         fix,
         patch: None,
         answered_by: AnsweredBy {
@@ -439,6 +443,13 @@ fn waiting_helps(rules: &Rules, verdict: &Verdict) -> Option<bool> {
     let cause = verdict.causes.first()?;
     let signals = &rules.family(&cause.family)?.signals;
     signals.iter().find(|signal| signal.id == cause.signal)?.waiting_helps
+}
+
+/// What the note of the cause asks of the site's staff.
+fn report(rules: &Rules, verdict: &Verdict) -> Option<String> {
+    let named = matches!(verdict.outcome, Outcome::Cause | Outcome::Pending);
+    let cause = verdict.causes.first().filter(|_| named)?;
+    rules.family(&cause.family)?.report.clone()
 }
 
 fn fix(engine: &Engine, verdict: &Verdict) -> Option<Fix> {

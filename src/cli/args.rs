@@ -99,6 +99,10 @@ pub(super) struct Diagnose {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "log")]
     pub(super) text: Option<String>,
 
+    /// Write one block of Markdown for a ticket: who must act, why, where, when, what was tried
+    #[arg(long)]
+    pub(super) ticket: bool,
+
     /// The batch script that belongs to --log
     #[arg(long, value_name = "FILE", requires = "log")]
     pub(super) script: Option<PathBuf>,

@@ -41,6 +41,9 @@ pub struct Family {
     pub edits: Vec<Edit>,
     /// Why the family brings no edit; absent where it, or one of its signals, brings one.
     pub without_edit: Option<String>,
+    /// What to ask of the site's staff where the fault is theirs or a machine's: sentences that stand
+    /// above the evidence in a ticket.
+    pub report: Option<String>,
     /// Where the messages are documented or were reported.
     pub sources: Vec<String>,
     /// The body: `Symptoms`, `Causes`, `Fixes`, `Verify`, in the file's order.

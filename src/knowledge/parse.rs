@@ -48,6 +48,7 @@ struct FrontMatter {
     #[serde(default)]
     edits: Vec<String>,
     without_edit: Option<String>,
+    report: Option<String>,
     #[serde(default)]
     sources: Vec<String>,
 }
@@ -186,6 +187,7 @@ fn family(
         checks: front.checks,
         edits,
         without_edit: front.without_edit,
+        report: front.report,
         sources: front.sources,
         sections: sections(body, body_line),
         provenance,

@@ -19,14 +19,7 @@ const CONSEQUENCES: usize = 3;
 
 impl Report for Diagnoses {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
-        let mut told: Vec<(Key<'_>, Vec<&Diagnosis>)> = Vec::new();
-        for diagnosis in &self.diagnoses {
-            match told.iter_mut().find(|(key, _)| *key == Key::of(diagnosis)) {
-                Some((_, alike)) => alike.push(diagnosis),
-                None => told.push((Key::of(diagnosis), vec![diagnosis])),
-            }
-        }
-        for (index, (_, alike)) in told.iter().enumerate() {
+        for (index, alike) in stories(&self.diagnoses).iter().enumerate() {
             if index > 0 {
                 page.gap()?;
             }
@@ -52,6 +45,18 @@ impl Report for Diagnoses {
         let judged = self.diagnoses.iter().find(|diagnosis| diagnosis.fix.is_some());
         judged.map_or(Ok(()), |diagnosis| answered_by(page, &diagnosis.answered_by))
     }
+}
+
+/// The diagnoses in groups that are one story each, in the order in which they are first told.
+pub(super) fn stories(diagnoses: &[Diagnosis]) -> Vec<Vec<&Diagnosis>> {
+    let mut told: Vec<(Key<'_>, Vec<&Diagnosis>)> = Vec::new();
+    for diagnosis in diagnoses {
+        match told.iter_mut().find(|(key, _)| *key == Key::of(diagnosis)) {
+            Some((_, alike)) => alike.push(diagnosis),
+            None => told.push((Key::of(diagnosis), vec![diagnosis])),
+        }
+    }
+    told.into_iter().map(|(_, alike)| alike).collect()
 }
 
 /// What makes two tasks of an array the same story.
@@ -106,6 +111,10 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
     if let Some(fix) = &diagnosis.fix {
         self::fix(page, fix)?;
     }
+    if diagnosis.report.is_some() {
+        let text = "not yours to mend: with --ticket this is a report for the site's staff";
+        page.entry("report", MARGIN, Label::Plain, text)?;
+    }
     if let Some(patch) = &diagnosis.patch {
         self::patch(page, patch)?;
     }
@@ -142,7 +151,7 @@ fn cause(page: &mut Page<'_>, job: &Job, cause: &Cause) -> io::Result<()> {
     evidence(page, job, "evidence", cause.evidence.iter().take(EVIDENCE))
 }
 
-fn confidence(cause: &Cause) -> String {
+pub(super) fn confidence(cause: &Cause) -> String {
     let Confidence { measured, cases, .. } = cause.confidence;
     let right = (measured * f64::from(cases)).round();
     format!(
@@ -185,7 +194,7 @@ fn evidence<'e>(
 }
 
 /// A path as people call it: relative to the job's own directory where it lies below.
-fn short<'p>(job: &Job, path: &'p str) -> &'p str {
+pub(super) fn short<'p>(job: &Job, path: &'p str) -> &'p str {
     let below = job.work_dir.as_deref().and_then(|directory| {
         path.strip_prefix(directory.trim_end_matches('/'))?.strip_prefix('/')
     });
@@ -230,16 +239,20 @@ fn fix(page: &mut Page<'_>, fix: &Fix) -> io::Result<()> {
     Ok(())
 }
 
+/// Where a change belongs, behind the change.
+pub(super) fn where_to(place: patch::Place) -> &'static str {
+    match place {
+        patch::Place::CommandLine => " on the submission command, which wins over the script",
+        patch::Place::BeforeSubmitting => " before submitting",
+        patch::Place::NotAtHand => " where the job is described",
+        patch::Place::Script => "",
+    }
+}
+
 fn patch(page: &mut Page<'_>, patch: &Patch) -> io::Result<()> {
     for change in &patch.changes {
         let from = change.from.as_deref().map_or_else(String::new, |from| format!("{from} -> "));
-        let place = match change.place {
-            patch::Place::CommandLine => " on the submission command, which wins over the script",
-            patch::Place::BeforeSubmitting => " before submitting",
-            patch::Place::NotAtHand => " where the job is described",
-            patch::Place::Script => "",
-        };
-        let text = format!("{from}{}{place}: {}", change.to, change.because);
+        let text = format!("{from}{}{}: {}", change.to, where_to(change.place), change.because);
         page.entry("change", MARGIN, Label::Strong, &text)?;
     }
     for refused in &patch.refused {

@@ -16,4 +16,5 @@ mod run;
 mod scheduler;
 mod suites;
 mod text;
+mod ticket;
 mod usage;
