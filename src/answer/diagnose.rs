@@ -3,6 +3,7 @@
 mod change;
 mod reading;
 mod surroundings;
+mod wrapped;
 
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,7 @@ use crate::sched::{Backend, SchedError};
 use reading::{Scanned, notices, quote_tails, read_logs};
 pub(super) use surroundings::AtHand;
 use surroundings::{Cluster, Surroundings};
+pub use wrapped::{ChildJob, Wrapped};
 
 /// The answer for every job asked about.
 #[derive(Debug, Serialize)]
@@ -71,6 +73,12 @@ pub struct Diagnosis {
     /// What to change in the script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patch: Option<Patch>,
+    /// The tool that submitted it for its owner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wrapper: Option<Wrapped>,
+    /// Jobs that it submitted itself, and that failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<ChildJob>,
     /// What gave this answer.
     pub answered_by: AnsweredBy,
     /// What the answer lacks.
@@ -285,7 +293,9 @@ fn unmasked(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> 
         let verdict = classify::decide(&engine.rules, &record_alone(&job));
         let helps = waiting_helps(&engine.rules, &verdict);
         let waiting = job.reason.as_deref().map(|reason| waiting(surroundings, reason, helps));
-        return Diagnosis { waiting, ..bare(engine, job, verdict) };
+        let mut told = Diagnosis { waiting, ..bare(engine, job, verdict) };
+        add_wrapper(engine, &mut told, &[], surroundings);
+        return told;
     }
     // A job that ended well is only looked at through its record; its log may say anything.
     if matches!(job.state.base, BaseState::Completed | BaseState::Running | BaseState::Suspended) {
@@ -304,7 +314,29 @@ fn unmasked(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> 
     }
     let mut told = Diagnosis { logs: reports, notices, ..bare(engine, job, verdict) };
     told.patch = change::propose(&engine.rules, &mut told, surroundings);
+    add_wrapper(engine, &mut told, &scanned, surroundings);
     told
+}
+
+/// Adds the tool that submitted the job, and the failed jobs that it submitted itself.
+fn add_wrapper(
+    engine: &Engine,
+    told: &mut Diagnosis,
+    scanned: &[Scanned],
+    surroundings: &impl Surroundings,
+) {
+    let script = surroundings.script_at_hand().map(|(_, bytes)| bytes.as_slice());
+    let tool = wrapped::tool(&told.job, script, scanned);
+    let children = wrapped::children(engine, &told.verdict, &told.job, scanned, surroundings);
+    told.wrapper = tool.map(|tool| wrapped::advice(tool, &engine.rules, told));
+    told.children = children;
+    let Some(tool) = tool else { return };
+    for child in told.children.iter_mut().filter_map(|child| child.diagnosis.as_mut()) {
+        if child.wrapper.is_none() {
+            let advice = wrapped::advice(tool, &engine.rules, child);
+            child.wrapper = Some(advice);
+        }
+    }
 }
 
 /// The record and the verdict, with the fix that belongs to it.
@@ -322,6 +354,8 @@ fn bare(engine: &Engine, job: Job, verdict: Verdict) -> Diagnosis {
         verdict,
         fix,
         patch: None,
+        wrapper: None,
+        children: Vec::new(),
         answered_by: AnsweredBy {
             rules: engine.rules.families().len(),
             index: engine.index.clone(),
@@ -398,7 +432,9 @@ pub(super) fn of_text(engine: &Engine, text: &[u8]) -> Diagnosis {
     if verdict.outcome == Outcome::Unknown {
         quote_tails(&scanned, &mut reports);
     }
-    mask::diagnosis(Diagnosis { logs: reports, ..bare(engine, job, verdict) })
+    let mut told = Diagnosis { logs: reports, ..bare(engine, job, verdict) };
+    add_wrapper(engine, &mut told, &scanned, &AtHand::default());
+    mask::diagnosis(told)
 }
 
 /// A batch script is short; Slurm itself refuses one of more than 4 MiB.

@@ -37,6 +37,12 @@ pub(super) fn diagnosis(mut told: Diagnosis) -> Diagnosis {
         mask(&mut waiting.reason);
     }
     told.patch.iter_mut().for_each(patch);
+    told.wrapper.iter_mut().for_each(|wrapped| wrapped.settings.iter_mut().for_each(mask));
+    for child in &mut told.children {
+        // Its diagnosis came masked.
+        child.step.iter_mut().for_each(mask);
+        child.trouble.iter_mut().for_each(mask);
+    }
     told.notices.iter_mut().for_each(notice);
     told
 }

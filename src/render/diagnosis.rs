@@ -5,7 +5,7 @@ use std::io;
 use super::Report;
 use super::job::heading;
 use super::page::{Label, Page};
-use crate::answer::diagnose::{AnsweredBy, Diagnoses, Diagnosis, Fix, Waiting};
+use crate::answer::diagnose::{AnsweredBy, ChildJob, Diagnoses, Diagnosis, Fix, Waiting, Wrapped};
 use crate::model::{Cause, Confidence, Evidence, Job, Notice, Outcome, Place};
 use crate::patch::{self, Patch};
 use crate::text;
@@ -108,6 +108,9 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
         }
         Outcome::Unknown => unknown(page, diagnosis)?,
     }
+    for child in &diagnosis.children {
+        self::child(page, child)?;
+    }
     if let Some(fix) = &diagnosis.fix {
         self::fix(page, fix)?;
     }
@@ -118,7 +121,48 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
     if let Some(patch) = &diagnosis.patch {
         self::patch(page, patch)?;
     }
+    if let Some(wrapped) = &diagnosis.wrapper {
+        self::wrapped(page, wrapped)?;
+    }
     page.notices(&diagnosis.notices)
+}
+
+/// What the change is called in the tool that wrote the submission.
+fn wrapped(page: &mut Page<'_>, wrapped: &Wrapped) -> io::Result<()> {
+    for setting in &wrapped.settings {
+        let text = format!("in {} (seen in {}): {setting}", wrapped.tool, wrapped.seen_in);
+        page.entry("set", MARGIN, Label::Strong, &text)?;
+    }
+    Ok(())
+}
+
+/// A failed job of a workflow in one sentence.
+pub(super) fn child_in_words(child: &ChildJob) -> String {
+    let step = child.step.as_deref().map_or_else(String::new, |step| format!("step {step}, "));
+    let id = &child.id;
+    let Some(told) = &child.diagnosis else {
+        let why = child.trouble.as_deref().unwrap_or("unknown");
+        return format!("{step}job {id}: not read ({why}); ask: jobwise diagnose {id}");
+    };
+    let cause = told.verdict.causes.first().filter(|_| told.verdict.outcome == Outcome::Cause);
+    let cause = cause.map_or_else(
+        || "cause unknown".to_owned(),
+        |cause| format!("{} ({})", cause.title, cause.family),
+    );
+    format!("{step}job {id}, {}: {cause}", told.job.state.text)
+}
+
+/// A failed job of a workflow: what it came to, its evidence, and what to change.
+fn child(page: &mut Page<'_>, child: &ChildJob) -> io::Result<()> {
+    page.entry("child", MARGIN, Label::Strong, &child_in_words(child))?;
+    let Some(told) = &child.diagnosis else { return Ok(()) };
+    let cause = told.verdict.causes.first().filter(|_| told.verdict.outcome == Outcome::Cause);
+    evidence(page, &told.job, "", cause.iter().flat_map(|cause| &cause.evidence).take(2))?;
+    for change in told.patch.iter().flat_map(|patch| &patch.changes) {
+        let text = format!("{}: {}", change.to, change.because);
+        page.entry("", MARGIN, Label::Strong, &text)?;
+    }
+    told.wrapper.as_ref().map_or(Ok(()), |wrapped| self::wrapped(page, wrapped))
 }
 
 fn answered_by(page: &mut Page<'_>, by: &AnsweredBy) -> io::Result<()> {

@@ -9,7 +9,7 @@ use std::io;
 
 use jiff::Timestamp;
 
-use super::diagnosis::{confidence, short, stories, where_to};
+use super::diagnosis::{child_in_words, confidence, short, stories, where_to};
 use super::page::{Label, Page};
 use crate::answer::diagnose::{Diagnoses, Diagnosis};
 use crate::model::{BaseState, Cause, Domain, Evidence, Exit, Job, Known, Outcome, Place};
@@ -100,6 +100,15 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
     });
     let refused = diagnosis.patch.iter().flat_map(|patch| &patch.refused);
     let refused = refused.map(|refused| format!("not changed: {}", refused.why));
+    list(
+        page,
+        "Failed jobs of this workflow",
+        diagnosis.children.iter().map(child_in_words).collect(),
+    )?;
+    let settings = diagnosis.wrapper.iter().flat_map(|wrapped| {
+        wrapped.settings.iter().map(|setting| format!("in {}: {setting}", wrapped.tool))
+    });
+    let refused = refused.chain(settings);
     list(page, "Change proposed", changes.chain(refused).collect())?;
     list(page, "Noted", diagnosis.notices.iter().map(|notice| notice.text.clone()).collect())
 }

@@ -18,3 +18,4 @@ mod suites;
 mod text;
 mod ticket;
 mod usage;
+mod wrappers;

@@ -18,7 +18,36 @@ pub(super) struct Scanned {
     pub(super) scan: Scan,
     /// Its last bytes, where they are wanted.
     pub(super) end: Option<Vec<u8>>,
+    /// The log itself, to be read again; `None` for a packed one.
+    pub(super) content: Option<Box<dyn Content>>,
 }
+
+impl Scanned {
+    /// Its first and its last lines, in which tools that submit jobs name themselves.
+    pub(super) fn edges(&self) -> String {
+        let mut head = vec![0; HEAD];
+        let content = self.content.as_deref();
+        let count = content.and_then(|content| content.read_at(0, &mut head).ok()).unwrap_or(0);
+        let tail = self.scan.tail.iter().map(|line| line.text.as_str());
+        let head = lines(&head[..count]);
+        std::iter::once(head.as_str()).chain(tail).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Its last lines, as many as there are in a megabyte.
+    pub(super) fn last_lines(&self) -> String {
+        let content = self.content.as_deref();
+        let end = content.and_then(|content| end(content, self.scan.size));
+        end.map(|bytes| lines(&bytes)).unwrap_or_default()
+    }
+}
+
+/// Bytes of a log as clean lines.
+fn lines(bytes: &[u8]) -> String {
+    bytes.split(|&byte| byte == b'\n').map(text::clean_line).collect::<Vec<_>>().join("\n")
+}
+
+/// So much of a log's beginning is looked at for the name of a tool.
+const HEAD: usize = 4 << 10;
 
 /// Reads every log that was found; of each there is a report, of those that were read a scan.
 /// `alone` says that nothing but the logs themselves tells how the run ended.
@@ -47,12 +76,12 @@ pub(super) fn read_logs(
                 }
                 Ok(content) => {
                     report.unpacked = is_packed(&*content);
-                    let (scan, end) = scan(&engine.scanner, content, engine.scan, alone);
+                    let (scan, end, content) = scan(&engine.scanner, content, engine.scan, alone);
                     report.size = Known::Value(scan.size);
                     report.scanned = Known::Value(scan.scanned);
                     report.trouble.clone_from(&scan.stopped);
                     let Located { path, stream, step, task, .. } = log;
-                    (report, Some(Scanned { path, stream, step, task, scan, end }))
+                    (report, Some(Scanned { path, stream, step, task, scan, end, content }))
                 }
             }
         })
@@ -61,25 +90,25 @@ pub(super) fn read_logs(
     (scanned.into_iter().flatten().collect(), reports)
 }
 
-/// One pass over a log, packed or not, and its end where that is wanted. Why a packed one gave no
+/// One pass over a log, packed or not, its end where that is wanted, and what is not packed. Why a packed one gave no
 /// more comes before what the pass itself has to say.
 fn scan(
     scanner: &Scanner,
     content: Box<dyn Content>,
     limits: logs::Limits,
     alone: bool,
-) -> (Scan, Option<Vec<u8>>) {
+) -> (Scan, Option<Vec<u8>>, Option<Box<dyn Content>>) {
     let ending = |content: &dyn Content, scan: &Scan| alone.then(|| end(content, scan.size))?;
     if !is_packed(&*content) {
         let scan = scanner.scan(&*content, limits);
         let end = ending(&*content, &scan);
-        return (scan, end);
+        return (scan, end, Some(content));
     }
     let text = Unpacked::new(content, limits.bytes);
     let mut scan = scanner.scan(&text, limits);
     let end = ending(&text, &scan);
     scan.stopped = text.trouble().map(str::to_owned).or(scan.stopped);
-    (scan, end)
+    (scan, end, None)
 }
 
 /// The last bytes of a log; `None` where they cannot be had whole.

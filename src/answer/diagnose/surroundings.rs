@@ -9,11 +9,11 @@ use std::path::Path;
 use crate::answer::World;
 use crate::host::FileErrorKind;
 use crate::logs::{self, Asked, Located};
-use crate::model::{Job, Limits};
+use crate::model::{Job, JobId, Limits};
 use crate::sched::{Backend, Reason, SchedError};
 use crate::script::{self, Script};
 
-use super::Hints;
+use super::{Diagnosis, Engine, Hints, one};
 
 /// Where a script came from and its bytes, or every place that had none.
 pub(in crate::answer) type FoundScript = Result<(String, Vec<u8>), Vec<String>>;
@@ -44,6 +44,13 @@ pub(in crate::answer) trait Surroundings {
 
     /// Whether a file is there to be read.
     fn has_file(&self, path: &Path) -> bool;
+
+    /// The diagnoses of jobs that this one submitted; `None` where nobody can be asked.
+    fn children(
+        &self,
+        engine: &Engine,
+        ids: &[JobId],
+    ) -> Option<Result<Vec<Diagnosis>, SchedError>>;
 }
 
 /// The cluster, as far as this user may see it.
@@ -53,15 +60,17 @@ pub(super) struct Cluster<'c, 'w> {
     hints: &'c Hints,
     /// Asked for at most once.
     script: OnceCell<FoundScript>,
+    /// Whether the scheduler is not to be asked: of a child everything comes from its record.
+    silent: bool,
 }
 
 impl<'c, 'w> Cluster<'c, 'w> {
     pub(super) fn new(world: World<'w>, backend: &'c Backend<'w>, hints: &'c Hints) -> Self {
-        Self { world, backend, hints, script: OnceCell::new() }
+        Self { world, backend, hints, script: OnceCell::new(), silent: false }
     }
 
     fn read_script(&self, job: &Job) -> &FoundScript {
-        let facts = self.backend.jobs.as_ref();
+        let facts = self.backend.jobs.as_ref().filter(|_| !self.silent);
         let read = || facts.map_or_else(|| Err(Vec::new()), |source| source.script(job));
         self.script.get_or_init(read)
     }
@@ -100,7 +109,8 @@ impl Surroundings for Cluster<'_, '_> {
     }
 
     fn limits(&self, partition: &str) -> Option<Result<Limits, SchedError>> {
-        Some(self.backend.jobs.as_ref()?.limits(partition))
+        let facts = self.backend.jobs.as_ref().filter(|_| !self.silent)?;
+        Some(facts.limits(partition))
     }
 
     fn lacks_directory(&self, path: &Path) -> bool {
@@ -110,6 +120,21 @@ impl Surroundings for Cluster<'_, '_> {
 
     fn has_file(&self, path: &Path) -> bool {
         self.world.cluster.open(path).is_ok()
+    }
+
+    fn children(
+        &self,
+        engine: &Engine,
+        ids: &[JobId],
+    ) -> Option<Result<Vec<Diagnosis>, SchedError>> {
+        let facts = self.backend.jobs.as_ref().filter(|_| !self.silent)?;
+        Some(facts.several(ids).map(|found| {
+            let diagnose = |job| {
+                let cluster = Self::new(self.world, self.backend, self.hints);
+                one(engine, job, &mut Cluster { silent: true, ..cluster })
+            };
+            found.value.into_iter().map(diagnose).collect()
+        }))
     }
 }
 
@@ -154,6 +179,10 @@ impl Surroundings for AtHand {
 
     fn has_file(&self, _: &Path) -> bool {
         false
+    }
+
+    fn children(&self, _: &Engine, _: &[JobId]) -> Option<Result<Vec<Diagnosis>, SchedError>> {
+        None
     }
 }
 
