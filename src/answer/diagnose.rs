@@ -1,6 +1,7 @@
 //! Why did this job end as it did, and what exactly do I change?
 
 mod change;
+mod offers;
 mod reading;
 mod surroundings;
 mod wrapped;
@@ -20,6 +21,7 @@ use crate::patch::Patch;
 use crate::retrieve::{Library, Match, Query, Wants, first_steps};
 use crate::sched::{Backend, SchedError};
 
+pub use offers::{Offer, Refusable};
 use reading::{Scanned, notices, quote_tails, read_logs};
 pub(super) use surroundings::AtHand;
 use surroundings::{Cluster, Surroundings};
@@ -73,6 +75,9 @@ pub struct Diagnosis {
     /// What to change in the script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patch: Option<Patch>,
+    /// What could be asked for instead of what was refused.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub offers: Vec<Offer>,
     /// The tool that submitted it for its owner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wrapper: Option<Wrapped>,
@@ -294,7 +299,7 @@ fn unmasked(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> 
         let helps = waiting_helps(&engine.rules, &verdict);
         let waiting = job.reason.as_deref().map(|reason| waiting(surroundings, reason, helps));
         let mut told = Diagnosis { waiting, ..bare(engine, job, verdict) };
-        add_wrapper(engine, &mut told, &[], surroundings);
+        add_beside(engine, &mut told, &[], surroundings);
         return told;
     }
     // A job that ended well is only looked at through its record; its log may say anything.
@@ -314,17 +319,23 @@ fn unmasked(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> 
     }
     let mut told = Diagnosis { logs: reports, notices, ..bare(engine, job, verdict) };
     told.patch = change::propose(&engine.rules, &mut told, surroundings);
-    add_wrapper(engine, &mut told, &scanned, surroundings);
+    add_beside(engine, &mut told, &scanned, surroundings);
     told
 }
 
-/// Adds the tool that submitted the job, and the failed jobs that it submitted itself.
-fn add_wrapper(
+/// Adds what could be asked for instead, the tool that submitted the job, and the failed jobs that it
+/// submitted itself.
+fn add_beside(
     engine: &Engine,
     told: &mut Diagnosis,
     scanned: &[Scanned],
     surroundings: &impl Surroundings,
 ) {
+    if let Some(backend) = surroundings.backend().filter(|_| offers::is_wanted(&told.verdict)) {
+        let (found, lacking) = offers::offers(&told.verdict, &told.job, "", backend);
+        told.offers = found;
+        told.notices.extend(lacking);
+    }
     let script = surroundings.script_at_hand().map(|(_, bytes)| bytes.as_slice());
     let tool = wrapped::tool(&told.job, script, scanned);
     let children = wrapped::children(engine, &told.verdict, &told.job, scanned, surroundings);
@@ -354,6 +365,7 @@ fn bare(engine: &Engine, job: Job, verdict: Verdict) -> Diagnosis {
         verdict,
         fix,
         patch: None,
+        offers: Vec::new(),
         wrapper: None,
         children: Vec::new(),
         answered_by: AnsweredBy {
@@ -411,9 +423,16 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
 /// Diagnoses a text that somebody has at hand: a log, or what a submission command printed.
 pub fn diagnose_text(world: World<'_>, text: &[u8]) -> Result<Diagnoses, AnswerError> {
     let (engine, notices) = Engine::start(world)?;
+    let mut told = of_text(&engine, text);
+    if offers::is_wanted(&told.verdict) {
+        let text = String::from_utf8_lossy(text);
+        let (found, lacking) = offers::offers(&told.verdict, &told.job, &text, &world.backend());
+        told.offers = found;
+        told.notices.extend(lacking);
+    }
     Ok(Diagnoses {
         schema: "jobwise/diagnose/1",
-        diagnoses: vec![of_text(&engine, text)],
+        diagnoses: vec![mask::diagnosis(told)],
         failures: Vec::new(),
         notices,
     })
@@ -433,7 +452,7 @@ pub(super) fn of_text(engine: &Engine, text: &[u8]) -> Diagnosis {
         quote_tails(&scanned, &mut reports);
     }
     let mut told = Diagnosis { logs: reports, ..bare(engine, job, verdict) };
-    add_wrapper(engine, &mut told, &scanned, &AtHand::default());
+    add_beside(engine, &mut told, &scanned, &AtHand::default());
     mask::diagnosis(told)
 }
 

@@ -5,7 +5,9 @@ use std::io;
 use super::Report;
 use super::job::heading;
 use super::page::{Label, Page};
-use crate::answer::diagnose::{AnsweredBy, ChildJob, Diagnoses, Diagnosis, Fix, Waiting, Wrapped};
+use crate::answer::diagnose::{
+    AnsweredBy, ChildJob, Diagnoses, Diagnosis, Fix, Offer, Waiting, Wrapped,
+};
 use crate::model::{Cause, Confidence, Evidence, Job, Notice, Outcome, Place};
 use crate::patch::{self, Patch};
 use crate::text;
@@ -108,6 +110,9 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
         }
         Outcome::Unknown => unknown(page, diagnosis)?,
     }
+    for offer in &diagnosis.offers {
+        page.entry("instead", MARGIN, Label::Strong, &offer_in_words(offer))?;
+    }
     for child in &diagnosis.children {
         self::child(page, child)?;
     }
@@ -134,6 +139,32 @@ fn wrapped(page: &mut Page<'_>, wrapped: &Wrapped) -> io::Result<()> {
         page.entry("set", MARGIN, Label::Strong, &text)?;
     }
     Ok(())
+}
+
+/// The name that was probably meant, and all there are.
+pub(super) fn offer_in_words(offer: &Offer) -> String {
+    /// A cluster has a dozen partitions, a user a few accounts.
+    const MOST: usize = 20;
+    let what = offer.what.option();
+    let given = offer.given.as_deref();
+    let valid = if offer.valid.is_empty() {
+        format!("you have no {what} here that could be given")
+    } else {
+        let shown: Vec<&str> = offer.valid.iter().take(MOST).map(String::as_str).collect();
+        let more = offer.valid.len() - shown.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("there are {}{more}", shown.join(", "))
+    };
+    match (&offer.nearest, given) {
+        (Some(nearest), Some(given)) => {
+            format!("--{what}={nearest} instead of {given}? {valid}")
+        }
+        (_, Some(given)) if offer.valid.iter().any(|name| name == given) => {
+            format!("--{what}={given} is there, but not for this job; {valid}")
+        }
+        (_, Some(given)) => format!("no {what} is called {given}: {valid}"),
+        (_, None) => format!("--{what}: {valid}"),
+    }
 }
 
 /// A failed job of a workflow in one sentence.

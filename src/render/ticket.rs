@@ -9,7 +9,7 @@ use std::io;
 
 use jiff::Timestamp;
 
-use super::diagnosis::{child_in_words, confidence, short, stories, where_to};
+use super::diagnosis::{child_in_words, confidence, offer_in_words, short, stories, where_to};
 use super::page::{Label, Page};
 use crate::answer::diagnose::{Diagnoses, Diagnosis};
 use crate::model::{BaseState, Cause, Domain, Evidence, Exit, Job, Known, Outcome, Place};
@@ -108,7 +108,8 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
     let settings = diagnosis.wrapper.iter().flat_map(|wrapped| {
         wrapped.settings.iter().map(|setting| format!("in {}: {setting}", wrapped.tool))
     });
-    let refused = refused.chain(settings);
+    let offers = diagnosis.offers.iter().map(offer_in_words);
+    let refused = refused.chain(offers).chain(settings);
     list(page, "Change proposed", changes.chain(refused).collect())?;
     list(page, "Noted", diagnosis.notices.iter().map(|notice| notice.text.clone()).collect())
 }

@@ -45,6 +45,9 @@ pub(in crate::answer) trait Surroundings {
     /// Whether a file is there to be read.
     fn has_file(&self, path: &Path) -> bool;
 
+    /// The scheduler, where it may be asked.
+    fn backend(&self) -> Option<&Backend<'_>>;
+
     /// The diagnoses of jobs that this one submitted; `None` where nobody can be asked.
     fn children(
         &self,
@@ -122,6 +125,10 @@ impl Surroundings for Cluster<'_, '_> {
         self.world.cluster.open(path).is_ok()
     }
 
+    fn backend(&self) -> Option<&Backend<'_>> {
+        Some(self.backend).filter(|_| !self.silent)
+    }
+
     fn children(
         &self,
         engine: &Engine,
@@ -179,6 +186,10 @@ impl Surroundings for AtHand {
 
     fn has_file(&self, _: &Path) -> bool {
         false
+    }
+
+    fn backend(&self) -> Option<&Backend<'_>> {
+        None
     }
 
     fn children(&self, _: &Engine, _: &[JobId]) -> Option<Result<Vec<Diagnosis>, SchedError>> {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::reading::Scanned;
 use super::surroundings::Surroundings;
-use super::{Diagnosis, Engine};
+use super::{Diagnosis, Engine, Refusable};
 use crate::classify::Rules;
 use crate::model::{Bytes, Edit, Job, JobId, Outcome, Span, Verdict};
 use crate::patch::Change;
@@ -74,7 +74,16 @@ pub(super) fn advice(
     };
     let changes = told.patch.iter().flat_map(|patch| &patch.changes);
     changes.filter_map(changed).for_each(&mut add);
+    for offer in &told.offers {
+        let nearest = offer.nearest.as_deref();
+        match offer.what {
+            Refusable::Partition => add(Setting::Partition(nearest)),
+            Refusable::Account => add(Setting::Account(nearest)),
+            Refusable::Qos => {}
+        }
+    }
     let named = matches!(told.verdict.outcome, Outcome::Cause | Outcome::Pending);
+    let named = named && told.offers.is_empty();
     if let Some(cause) = told.verdict.causes.first().filter(|_| named) {
         wrapper::settings_of(&cause.family).iter().copied().for_each(&mut add);
         // Where the script is not at hand and nothing could be worked out, what it is about.

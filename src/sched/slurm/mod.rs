@@ -1,4 +1,4 @@
-//! Slurm, asked through its own clients: `sacct`, `scontrol`, `squeue` and `sinfo`.
+//! Slurm, asked through its own clients: `sacct`, `scontrol`, `squeue`, `sinfo` and `sacctmgr`.
 //!
 //! The field list of `sacct` is read once and says what may be asked and how old Slurm is. One job
 //! costs one query of accounting; the controller is asked only for what accounting cannot know: the
@@ -9,6 +9,7 @@
 //! and those that differ between releases stand in [`quirks`].
 
 mod fields;
+mod offers;
 mod past;
 pub mod quirks;
 mod reasons;
@@ -36,6 +37,8 @@ use crate::config;
 use crate::host::{Cmd, ExecError, Finished, Output, Runner};
 use crate::model::{BaseState, IdError, Job, JobId, Known, Limits, Notice, Part, Source, State};
 use crate::script::parse_submit_line;
+
+pub use offers::Association;
 
 use super::{Backend, Filter, Found, SchedError, Users};
 use fields::{Field, Fields, Layout};
