@@ -7,12 +7,14 @@ mod surroundings;
 mod wrapped;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{AnswerError, World, kb, mask};
 use crate::classify::{self, Facts, LogFacts, Rules};
+use crate::knowledge::Family;
 use crate::logs::{self, Located, Scanner};
 use crate::model::{
     BaseState, Exit, FamilyId, Job, JobId, Known, Notice, Outcome, Source, State, Stream, Verdict,
@@ -187,7 +189,7 @@ pub(super) struct Engine {
     rules: Rules,
     scanner: Scanner,
     scan: logs::Limits,
-    library: Library,
+    library: Arc<Library>,
     index: String,
 }
 
@@ -199,7 +201,22 @@ impl Engine {
         let scan = logs::Limits { bytes: world.config.settings.scan.limit_bytes };
         let (library, index, mut notices) = kb::library(world, rules.families())?;
         notices.extend(broken.iter().map(super::left_out));
+        let library = Arc::new(library);
         Ok((Self { rules, scanner, scan, library, index }, notices))
+    }
+
+    /// The families whose rules are applied.
+    pub(super) fn families(&self) -> &[Family] {
+        self.rules.families()
+    }
+
+    /// The same without the rule of one family; its note stays.
+    pub(super) fn without(&self, family: &FamilyId) -> Self {
+        let others = self.families().iter().filter(|other| other.id != *family);
+        let rules = Rules::new(others.cloned().collect());
+        let scanner = Scanner::new(&rules.literals());
+        let library = Arc::clone(&self.library);
+        Self { rules, scanner, library, scan: self.scan, index: self.index.clone() }
     }
 
     /// The sections that fit a text, best first, whatever the verdict.

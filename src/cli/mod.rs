@@ -269,6 +269,7 @@ fn evaluate(world: World<'_>, args: &args::Eval, printer: &Printer) -> Result<Ex
         results: args.results.clone(),
         calibrate: args.calibrate,
         baseline: args.baseline,
+        leave_one_out: args.leave_one_out,
         thresholds: Thresholds {
             min_accuracy: args.min_accuracy,
             min_recall_at_1: args.min_recall_at_1,
