@@ -1,6 +1,7 @@
 //! Why did this job end as it did, and what exactly do I change?
 
 mod change;
+mod history;
 mod offers;
 mod reading;
 mod surroundings;
@@ -272,7 +273,8 @@ pub(super) fn asked(
     let (jobs, mut notices) = look_up(backend, text)?;
     let (jobs, skipped) = worth_diagnosing(jobs, world.config.settings.diagnose.array_tasks);
     notices.extend(skipped);
-    let one = |job| one(engine, job, &mut Cluster::new(world, backend, hints));
+    let many = jobs.len() > 1;
+    let one = |job| one(engine, job, &mut Cluster::new(world, backend, hints).one_of_many(many));
     Ok((jobs.into_par_iter().map(one).collect(), notices))
 }
 
@@ -319,23 +321,27 @@ fn unmasked(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> 
         add_beside(engine, &mut told, &[], surroundings);
         return told;
     }
-    // A job that ended well is only looked at through its record; its log may say anything.
-    if matches!(job.state.base, BaseState::Completed | BaseState::Running | BaseState::Suspended) {
+    if matches!(job.state.base, BaseState::Running | BaseState::Suspended) {
         let verdict = classify::decide(&engine.rules, &record_alone(&job));
-        if verdict.outcome != Outcome::Cause {
-            return bare(engine, job, verdict);
-        }
+        return bare(engine, job, verdict);
     }
 
-    let alone = !says_how_it_ended(&job);
+    // How a run really ended that is called completed its log may know better.
+    let alone = !says_how_it_ended(&job) || job.state.base == BaseState::Completed;
     let (scanned, mut reports) = read_logs(engine, surroundings.logs(&job), alone);
+    let facts = facts_of(&job, &scanned, &reports);
+    let verdict = classify::decide(&engine.rules, &facts);
+    if verdict.outcome == Outcome::Healthy {
+        let notices = history::short_run(&job, surroundings).into_iter().collect();
+        return Diagnosis { notices, ..bare(engine, job, verdict) };
+    }
+    let silence = classify::silence(&facts);
     let notices = notices(&job, &reports);
-    let verdict = classify::decide(&engine.rules, &facts_of(&job, &scanned, &reports));
     if verdict.outcome == Outcome::Unknown {
         quote_tails(&scanned, &mut reports);
     }
     let mut told = Diagnosis { logs: reports, notices, ..bare(engine, job, verdict) };
-    told.patch = change::propose(&engine.rules, &mut told, surroundings);
+    told.patch = change::propose(&engine.rules, &mut told, silence, surroundings);
     add_beside(engine, &mut told, &scanned, surroundings);
     told
 }

@@ -8,7 +8,8 @@
 //! The rules hold for every family; none names a case. What a single line is worth stands in
 //! [`mod@line`], what a stream says in [`mod@stream`], which of several ranks died first in
 //! [`mod@ranks`], whether a log without a record ended well in [`mod@aftermath`], what the record says
-//! in [`mod@record`], why a job waits in [`mod@waiting`], why a submission was refused in
+//! in [`mod@record`], how long it had been silent in [`mod@silence`], what speaks against a record of
+//! success in [`mod@quietly`], why a job waits in [`mod@waiting`], why a submission was refused in
 //! [`mod@submission`], and how the pieces become causes in [`mod@judge`].
 
 mod aftermath;
@@ -16,9 +17,11 @@ mod calibration;
 mod check;
 mod judge;
 mod line;
+mod quietly;
 mod ranks;
 mod record;
 mod rules;
+mod silence;
 mod stream;
 mod submission;
 #[cfg(test)]
@@ -28,6 +31,7 @@ mod waiting;
 pub use check::check;
 pub use judge::{decide, decide_text};
 pub use rules::Rules;
+pub use silence::{Silence, silence};
 
 use std::collections::BTreeMap;
 

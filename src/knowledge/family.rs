@@ -29,6 +29,8 @@ pub struct Family {
     pub states: Vec<String>,
     /// Whether it is only a description of last resort, which any other family outranks.
     pub fallback: bool,
+    /// Whether programs are known to end with 0 although this happened.
+    pub may_exit_zero: bool,
     /// How it is recognised.
     pub signals: Vec<Signal>,
     /// Lines that must not make this family win.
@@ -156,4 +158,6 @@ pub struct RecordPattern {
     pub depends: Option<bool>,
     /// Whether its CPUs are known to have idled nearly all the time.
     pub idle: Option<bool>,
+    /// Whether its logs are known to have fallen silent long before the end, and not by habit.
+    pub silent: Option<bool>,
 }

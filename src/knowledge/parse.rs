@@ -38,6 +38,8 @@ struct FrontMatter {
     #[serde(default)]
     fallback: bool,
     #[serde(default)]
+    may_exit_zero: bool,
+    #[serde(default)]
     signals: Vec<FrontSignal>,
     #[serde(default)]
     counter: Vec<String>,
@@ -181,6 +183,7 @@ fn family(
         domain: front.domain,
         states: front.states,
         fallback: front.fallback,
+        may_exit_zero: front.may_exit_zero,
         signals,
         counter: front.counter,
         yields_to: front.yields_to,

@@ -6,11 +6,13 @@
 use std::cell::OnceCell;
 use std::path::Path;
 
+use jiff::SignedDuration;
+
 use crate::answer::World;
 use crate::host::FileErrorKind;
 use crate::logs::{self, Asked, Located};
 use crate::model::{Job, JobId, Limits};
-use crate::sched::{Backend, Reason, SchedError};
+use crate::sched::{Backend, Filter, Reason, SchedError, Users};
 use crate::script::{self, Script};
 
 use super::{Diagnosis, Engine, Hints, one};
@@ -45,6 +47,10 @@ pub(in crate::answer) trait Surroundings {
     /// Whether a file is there to be read.
     fn has_file(&self, path: &Path) -> bool;
 
+    /// Jobs of the same owner and name that began in the month before; `None` where nobody can be
+    /// asked, or does not answer.
+    fn same_work(&self, job: &Job) -> Option<Vec<Job>>;
+
     /// The scheduler, where it may be asked.
     fn backend(&self) -> Option<&Backend<'_>>;
 
@@ -65,11 +71,22 @@ pub(super) struct Cluster<'c, 'w> {
     script: OnceCell<FoundScript>,
     /// Whether the scheduler is not to be asked: of a child everything comes from its record.
     silent: bool,
+    /// Whether the history of the same work may be asked for: not for every task of an array.
+    asks_history: bool,
 }
+
+/// How far back the same work is looked for.
+const MONTH: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 impl<'c, 'w> Cluster<'c, 'w> {
     pub(super) fn new(world: World<'w>, backend: &'c Backend<'w>, hints: &'c Hints) -> Self {
-        Self { world, backend, hints, script: OnceCell::new(), silent: false }
+        let script = OnceCell::new();
+        Self { world, backend, hints, script, silent: false, asks_history: true }
+    }
+
+    /// The same for one of many jobs.
+    pub(super) fn one_of_many(self, many: bool) -> Self {
+        Self { asks_history: !many, ..self }
     }
 
     fn read_script(&self, job: &Job) -> &FoundScript {
@@ -123,6 +140,21 @@ impl Surroundings for Cluster<'_, '_> {
 
     fn has_file(&self, path: &Path) -> bool {
         self.world.cluster.open(path).is_ok()
+    }
+
+    fn same_work(&self, job: &Job) -> Option<Vec<Job>> {
+        let facts = self.backend.jobs.as_ref().filter(|_| !self.silent && self.asks_history)?;
+        let until = job.ended.get().or_else(|| job.submitted.get())?;
+        let filter = Filter {
+            users: Users::Named(vec![job.user.clone()?]),
+            states: vec!["COMPLETED".to_owned()],
+            accounts: Vec::new(),
+            partitions: Vec::new(),
+            names: vec![Some(job.name.clone()).filter(|name| !name.is_empty())?],
+            since: until.checked_sub(MONTH).ok()?,
+            until,
+        };
+        Some(facts.list(&filter).ok()?.value)
     }
 
     fn backend(&self) -> Option<&Backend<'_>> {
@@ -186,6 +218,10 @@ impl Surroundings for AtHand {
 
     fn has_file(&self, _: &Path) -> bool {
         false
+    }
+
+    fn same_work(&self, _: &Job) -> Option<Vec<Job>> {
+        None
     }
 
     fn backend(&self) -> Option<&Backend<'_>> {

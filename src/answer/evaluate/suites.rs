@@ -237,11 +237,16 @@ fn mutations(
     Ok(Mutation::ALL.into_iter().map(part).collect())
 }
 
-/// Whether a run that lasted until its limit is held to have failed before: that nothing followed is
-/// what tells so, and work after it would tell the opposite.
+/// Whether a run failed in what its record does not tell of: it lasted until its limit and is held to
+/// have failed before, or it is called completed. That nothing followed is what tells so, and work
+/// after it would tell the opposite.
 fn fell_silent(texts: &Texts, verdict: &str) -> bool {
     let state = texts.record.get("State").map(|text| State::parse(text).base);
-    state == Some(BaseState::Timeout) && verdict != "time_limit"
+    match state {
+        Some(BaseState::Timeout) => verdict != "time_limit",
+        Some(BaseState::Completed) => verdict != HEALTHY,
+        _ => false,
+    }
 }
 
 /// Made jobs, by what happened first and where the ranks write.
