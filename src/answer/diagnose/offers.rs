@@ -54,14 +54,11 @@ fn refused(cause: &Cause) -> &'static [Refusable] {
         (
             "submit_partition_qos",
             "partition-named" | "partition" | "no-default" | "closed" | "partition-down",
-        ) => &[Partition],
-        ("submit_partition_qos", "qos") => &[Qos],
-        ("submit_account", "group") => &[Partition],
-        ("submit_account", "invalid-account" | "invalid-account-older" | "association") => {
-            &[Account]
-        }
-        ("bad_constraints", "account-invalid") => &[Account],
-        ("bad_constraints", "qos-invalid") => &[Qos],
+        )
+        | ("submit_account", "group") => &[Partition],
+        ("submit_partition_qos", "qos") | ("bad_constraints", "qos-invalid") => &[Qos],
+        ("submit_account", "invalid-account" | "invalid-account-older" | "association")
+        | ("bad_constraints", "account-invalid") => &[Account],
         _ => &[],
     }
 }
@@ -143,7 +140,7 @@ fn given(what: Refusable, cause: &Cause, job: &Job, text: &str) -> Option<String
     let commands = text.lines().filter_map(command);
     captured
         .or_else(|| option(&parse_submit_line(job.submit_line.as_deref()?)))
-        .or_else(|| commands.map(|line| parse_submit_line(line)).find_map(|line| option(&line)))
+        .or_else(|| commands.map(parse_submit_line).find_map(|line| option(&line)))
         .or_else(|| match what {
             Refusable::Partition => job.partition.clone(),
             Refusable::Account => job.account.clone(),

@@ -156,7 +156,7 @@ fn a_silence_after_steady_lines_is_a_hang_and_a_quiet_program_none() {
     let untold = format!("{}checkpoint\n{limit}", steps(14));
     assert_eq!(named(&judge(Some(&run), &[&untold])), "time_limit");
     // Three lines tell no habit; CPUs that did next to nothing tell it instead.
-    let few: String = steps(14).lines().take(3).map(|line| format!("{line}\n")).collect();
+    let few: String = steps(14).split_inclusive('\n').take(3).collect();
     let few = format!("{few}{limit}");
     assert_eq!(named(&judge(Some(&run), &[&few])), "time_limit");
     run.cpu_time = Known::Value(Span::seconds(12 * 3600 / 20));
