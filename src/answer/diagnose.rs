@@ -4,6 +4,7 @@ mod change;
 mod history;
 mod offers;
 mod reading;
+mod shared;
 mod surroundings;
 mod wrapped;
 
@@ -26,6 +27,7 @@ use crate::sched::{Backend, SchedError};
 
 pub use offers::{Offer, Refusable};
 use reading::{Scanned, notices, quote_tails, read_logs};
+pub(super) use shared::Shared;
 pub(super) use surroundings::AtHand;
 use surroundings::{Cluster, Surroundings};
 pub use wrapped::{ChildJob, Wrapped};
@@ -190,6 +192,7 @@ pub(super) struct Engine {
     rules: Rules,
     scanner: Scanner,
     scan: logs::Limits,
+    tail_lines: usize,
     library: Arc<Library>,
     index: String,
 }
@@ -200,10 +203,11 @@ impl Engine {
         let rules = Rules::new(families);
         let scanner = Scanner::new(&rules.literals());
         let scan = logs::Limits { bytes: world.config.settings.scan.limit_bytes };
+        let tail_lines = world.config.settings.diagnose.tail_lines;
         let (library, index, mut notices) = kb::library(world, rules.families())?;
         notices.extend(broken.iter().map(super::left_out));
         let library = Arc::new(library);
-        Ok((Self { rules, scanner, scan, library, index }, notices))
+        Ok((Self { rules, scanner, scan, tail_lines, library, index }, notices))
     }
 
     /// The families whose rules are applied.
@@ -217,7 +221,8 @@ impl Engine {
         let rules = Rules::new(others.cloned().collect());
         let scanner = Scanner::new(&rules.literals());
         let library = Arc::clone(&self.library);
-        Self { rules, scanner, library, scan: self.scan, index: self.index.clone() }
+        let Self { scan, tail_lines, .. } = *self;
+        Self { rules, scanner, library, scan, tail_lines, index: self.index.clone() }
     }
 
     /// The sections that fit a text, best first, whatever the verdict.
@@ -244,6 +249,7 @@ impl Engine {
 pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagnoses, AnswerError> {
     let (engine, notices) = Engine::start(world)?;
     let backend = world.backend();
+    let shared = Shared::new(world);
     let mut answer = Diagnoses {
         schema: "jobwise/diagnose/1",
         diagnoses: Vec::new(),
@@ -251,7 +257,7 @@ pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagn
         notices,
     };
     for text in ids {
-        match asked(&engine, world, &backend, text, hints) {
+        match asked(&engine, &shared, &backend, text, hints) {
             Err(error) => answer.failures.push(Failure { id: text.clone(), error }),
             Ok((diagnoses, notices)) => {
                 answer.add_notices(mask::notices(notices));
@@ -265,16 +271,16 @@ pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagn
 /// Diagnoses the jobs that one id names.
 pub(super) fn asked(
     engine: &Engine,
-    world: World<'_>,
+    shared: &Shared<'_>,
     backend: &Backend<'_>,
     text: &str,
     hints: &Hints,
 ) -> Result<(Vec<Diagnosis>, Vec<Notice>), AnswerError> {
     let (jobs, mut notices) = look_up(backend, text)?;
-    let (jobs, skipped) = worth_diagnosing(jobs, world.config.settings.diagnose.array_tasks);
+    let (jobs, skipped) = worth_diagnosing(jobs, shared.world.config.settings.diagnose.array_tasks);
     notices.extend(skipped);
     let many = jobs.len() > 1;
-    let one = |job| one(engine, job, &mut Cluster::new(world, backend, hints).one_of_many(many));
+    let one = |job| one(engine, job, &mut Cluster::new(backend, hints, shared).one_of_many(many));
     Ok((jobs.into_par_iter().map(one).collect(), notices))
 }
 
@@ -338,7 +344,7 @@ fn unmasked(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> 
     let silence = classify::silence(&facts);
     let notices = notices(&job, &reports);
     if verdict.outcome == Outcome::Unknown {
-        quote_tails(&scanned, &mut reports);
+        quote_tails(&scanned, &mut reports, engine.tail_lines);
     }
     let mut told = Diagnosis { logs: reports, notices, ..bare(engine, job, verdict) };
     told.patch = change::propose(&engine.rules, &mut told, silence, surroundings);
@@ -472,7 +478,7 @@ pub(super) fn of_text(engine: &Engine, text: &[u8]) -> Diagnosis {
         None => classify::decide(&engine.rules, &facts),
     };
     if verdict.outcome == Outcome::Unknown {
-        quote_tails(&scanned, &mut reports);
+        quote_tails(&scanned, &mut reports, engine.tail_lines);
     }
     let mut told = Diagnosis { logs: reports, ..bare(engine, job, verdict) };
     add_beside(engine, &mut told, &scanned, &AtHand::default());

@@ -5,16 +5,17 @@
 
 use std::cell::OnceCell;
 use std::path::Path;
+use std::sync::Arc;
 
 use jiff::SignedDuration;
 
-use crate::answer::World;
 use crate::host::FileErrorKind;
 use crate::logs::{self, Asked, Located};
-use crate::model::{Job, JobId, Limits};
+use crate::model::{Job, JobId};
 use crate::sched::{Backend, Filter, Reason, SchedError, Users};
 use crate::script::{self, Script};
 
+use super::shared::{Dated, Shared};
 use super::{Diagnosis, Engine, Hints, one};
 
 /// Where a script came from and its bytes, or every place that had none.
@@ -39,7 +40,7 @@ pub(in crate::answer) trait Surroundings {
     fn script_name(&self, job: &Job) -> String;
 
     /// The limits of its partition, where they can be asked for.
-    fn limits(&self, partition: &str) -> Option<Result<Limits, SchedError>>;
+    fn limits(&self, job: &Job, partition: &str) -> Option<Result<Dated, SchedError>>;
 
     /// Whether a directory is known not to exist.
     fn lacks_directory(&self, path: &Path) -> bool;
@@ -64,11 +65,10 @@ pub(in crate::answer) trait Surroundings {
 
 /// The cluster, as far as this user may see it.
 pub(super) struct Cluster<'c, 'w> {
-    world: World<'w>,
     backend: &'c Backend<'w>,
     hints: &'c Hints,
-    /// Asked for at most once.
-    script: OnceCell<FoundScript>,
+    shared: &'c Shared<'w>,
+    script: OnceCell<Arc<FoundScript>>,
     /// Whether the scheduler is not to be asked: of a child everything comes from its record.
     silent: bool,
     /// Whether the history of the same work may be asked for: not for every task of an array.
@@ -79,9 +79,9 @@ pub(super) struct Cluster<'c, 'w> {
 const MONTH: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 impl<'c, 'w> Cluster<'c, 'w> {
-    pub(super) fn new(world: World<'w>, backend: &'c Backend<'w>, hints: &'c Hints) -> Self {
+    pub(super) fn new(backend: &'c Backend<'w>, hints: &'c Hints, shared: &'c Shared<'w>) -> Self {
         let script = OnceCell::new();
-        Self { world, backend, hints, script, silent: false, asks_history: true }
+        Self { backend, hints, shared, script, silent: false, asks_history: true }
     }
 
     /// The same for one of many jobs.
@@ -90,9 +90,10 @@ impl<'c, 'w> Cluster<'c, 'w> {
     }
 
     fn read_script(&self, job: &Job) -> &FoundScript {
-        let facts = self.backend.jobs.as_ref().filter(|_| !self.silent);
-        let read = || facts.map_or_else(|| Err(Vec::new()), |source| source.script(job));
-        self.script.get_or_init(read)
+        self.script.get_or_init(|| {
+            let nobody = || Arc::new(Err(Vec::new()));
+            if self.silent { nobody() } else { self.shared.script(self.backend, job) }
+        })
     }
 }
 
@@ -108,7 +109,7 @@ impl Surroundings for Cluster<'_, '_> {
             |long: &str| given.as_ref().is_some_and(|line| line.effective(0, long).is_some());
         let named = job.stdout.is_some() || (given("output") && given("error"));
         let asked = if named { None } else { self.read_script(job).as_ref().ok().map(asked) };
-        logs::locate(job, asked.as_ref(), self.world.cluster, &self.hints.log_dirs)
+        logs::locate(job, asked.as_ref(), self.shared.world.cluster, &self.hints.log_dirs)
     }
 
     fn script(&mut self, job: &Job) -> Option<&FoundScript> {
@@ -116,7 +117,7 @@ impl Surroundings for Cluster<'_, '_> {
     }
 
     fn script_at_hand(&self) -> Option<&(String, Vec<u8>)> {
-        self.script.get()?.as_ref().ok()
+        self.script.get()?.as_ref().as_ref().ok()
     }
 
     /// The file that was submitted, as far as that is known.
@@ -128,18 +129,18 @@ impl Surroundings for Cluster<'_, '_> {
         name.map_or_else(|| format!("job-{}.sh", job.id), str::to_owned)
     }
 
-    fn limits(&self, partition: &str) -> Option<Result<Limits, SchedError>> {
-        let facts = self.backend.jobs.as_ref().filter(|_| !self.silent)?;
-        Some(facts.limits(partition))
+    fn limits(&self, job: &Job, partition: &str) -> Option<Result<Dated, SchedError>> {
+        let asked = || self.shared.limits(self.backend, job, partition);
+        if self.silent { None } else { asked() }
     }
 
     fn lacks_directory(&self, path: &Path) -> bool {
-        let listed = self.world.cluster.list(path);
+        let listed = self.shared.world.cluster.list(path);
         listed.is_err_and(|error| error.kind == FileErrorKind::Absent)
     }
 
     fn has_file(&self, path: &Path) -> bool {
-        self.world.cluster.open(path).is_ok()
+        self.shared.world.cluster.open(path).is_ok()
     }
 
     fn same_work(&self, job: &Job) -> Option<Vec<Job>> {
@@ -169,7 +170,7 @@ impl Surroundings for Cluster<'_, '_> {
         let facts = self.backend.jobs.as_ref().filter(|_| !self.silent)?;
         Some(facts.several(ids).map(|found| {
             let diagnose = |job| {
-                let cluster = Self::new(self.world, self.backend, self.hints);
+                let cluster = Self::new(self.backend, self.hints, self.shared);
                 one(engine, job, &mut Cluster { silent: true, ..cluster })
             };
             found.value.into_iter().map(diagnose).collect()
@@ -208,7 +209,7 @@ impl Surroundings for AtHand {
         }
     }
 
-    fn limits(&self, _: &str) -> Option<Result<Limits, SchedError>> {
+    fn limits(&self, _: &Job, _: &str) -> Option<Result<Dated, SchedError>> {
         None
     }
 
