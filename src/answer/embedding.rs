@@ -231,6 +231,7 @@ pub(super) fn choose(world: World<'_>) -> (Box<dyn Embedder>, Told) {
 }
 
 /// What has to be told about the embedder.
+#[derive(Clone)]
 pub(super) struct Told(Option<Arc<OnDemand>>);
 
 impl Told {

@@ -24,6 +24,8 @@ enum Verb {
     Word(&'static [&'static str]),
     /// A name or id that cannot be taken for an option or a shell word.
     Name,
+    /// Such a name behind this word.
+    Named(&'static str),
 }
 
 const SHAPES: &[Shape] = &[
@@ -84,6 +86,25 @@ const SHAPES: &[Shape] = &[
         flags: &["--exact", "--noheader"],
         valued: &["--clusters", "--format", "--partition"],
     },
+    // What a user may charge and ask for. `sacctmgr` can change a cluster: only these words pass,
+    // and they follow `show`.
+    Shape {
+        program: "sacctmgr",
+        verbs: &[
+            Verb::Word(&["show"]),
+            Verb::Word(&["associations"]),
+            Verb::Named("user="),
+            Verb::Word(&["format=Account,Partition,QOS"]),
+        ],
+        flags: &["--noheader", "--parsable2", "--readonly"],
+        valued: &[],
+    },
+    Shape {
+        program: "sacctmgr",
+        verbs: &[Verb::Word(&["show"]), Verb::Word(&["qos"]), Verb::Word(&["format=Name"])],
+        flags: &["--noheader", "--parsable2", "--readonly"],
+        valued: &[],
+    },
 ];
 
 /// Whether a command is a query that may be run.
@@ -128,12 +149,15 @@ impl Verb {
     fn fits(&self, word: &str) -> bool {
         match self {
             Self::Word(words) => words.contains(&word),
-            Self::Name => {
-                word.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
-                    && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.+[]%,".contains(&b))
-            }
+            Self::Name => is_name(word),
+            Self::Named(before) => word.strip_prefix(before).is_some_and(is_name),
         }
     }
+}
+
+fn is_name(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.+[]%,".contains(&b))
 }
 
 #[cfg(test)]
@@ -172,6 +196,12 @@ mod tests {
             ("sacct", &["--helpformat", "-x"]),
             ("sacct", &["12"]),
             ("squeue", &["--iterate=1"]),
+            ("sacctmgr", &["show", "associations", "user=a"]),
+            ("sacctmgr", &["--immediate", "show", "qos", "format=Name"]),
+            ("sacctmgr", &["modify", "associations", "user=a", "format=Account,Partition,QOS"]),
+            ("sacctmgr", &["show", "associations", "user=-i", "format=Account,Partition,QOS"]),
+            ("sacctmgr", &["show", "associations", "user=a b", "format=Account,Partition,QOS"]),
+            ("sacctmgr", &["delete", "qos", "format=Name"]),
         ];
         for (program, args) in refused {
             assert!(!permitted(program, args), "{program} {args:?}");
@@ -179,6 +209,28 @@ mod tests {
     }
 
     proptest! {
+        /// Whatever the arguments, a permitted sacctmgr shows something.
+        #[test]
+        fn no_argument_list_talks_sacctmgr_into_a_change(
+            args in prop::collection::vec(
+                prop_oneof![
+                    Just("show".to_owned()), Just("modify".to_owned()), Just("delete".to_owned()),
+                    Just("associations".to_owned()), Just("qos".to_owned()),
+                    Just("--immediate".to_owned()), Just("--readonly".to_owned()),
+                    Just("user=alice".to_owned()), Just("format=Name".to_owned()),
+                    Just("format=Account,Partition,QOS".to_owned()), "[ -~]{0,12}",
+                ],
+                0..6,
+            )
+        ) {
+            let cmd = Cmd { args: args.clone(), ..Cmd::new("sacctmgr", &[]) };
+            if permits(&cmd) {
+                let first = args.iter().find(|arg| !arg.starts_with("--"));
+                prop_assert_eq!(first.map(String::as_str), Some("show"), "{:?}", args);
+                prop_assert!(!args.iter().any(|arg| arg == "--immediate"), "{:?}", args);
+            }
+        }
+
         /// Whatever the arguments, a permitted scontrol shows something or writes to `-`.
         #[test]
         fn no_argument_list_talks_scontrol_into_a_change(

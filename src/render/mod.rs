@@ -12,12 +12,15 @@ mod kb;
 mod page;
 mod settings;
 mod stats;
+mod ticket;
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
 pub use page::{Label, Look, Page};
+
+use crate::answer::diagnose::Diagnoses;
 
 /// A report that can be written for people.
 pub trait Report: Serialize {
@@ -37,6 +40,11 @@ pub enum Format {
 /// Writes a value that is no report, such as a refusal, as one JSON document.
 pub fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     json::write(value, out)
+}
+
+/// Writes a diagnosis as one block of Markdown for a ticket.
+pub fn write_ticket(answer: &Diagnoses, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    ticket::ticket(answer, &mut Page::new(out, look))
 }
 
 /// Writes a report.

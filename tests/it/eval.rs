@@ -191,6 +191,29 @@ fn a_recording_is_answered_as_diagnose_answers_it() {
     }
 }
 
+#[test]
+fn each_family_can_be_taken_away_in_turn() {
+    let folder = Folder::new("left-out");
+    let path = folder.cases("");
+    let path = path.to_str().expect("a path of ASCII");
+    let output = eval(&[path, "--leave-one-out", "--json"]);
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let parts = report["left_out"].as_array().expect("parts");
+    let names: Vec<&str> = parts.iter().filter_map(|part| part["family"].as_str()).collect();
+    // Of the labels `none` has no rule to take away.
+    assert_eq!(names, ["application_error", "host_oom"]);
+    for part in parts {
+        assert_eq!(part["cases"], 1, "{part}");
+        assert_eq!(part["unknown"], 1, "nothing else explains it: {part}");
+    }
+    // With its rule the kill is known, as ever.
+    assert_eq!(report["accuracy"]["right"], 3);
+    let text = eval(&[path, "--leave-one-out"]);
+    let text = String::from_utf8(text.stdout).expect("text");
+    assert!(text.contains("each in turn"), "{text}");
+    assert_eq!(eval(&["--suite", "cascades", "--leave-one-out"]).status.code(), Some(64));
+}
+
 /// The confidences that answers state are the shares that were right on cases that nobody who wrote
 /// a rule had seen, as their first run went.
 #[test]

@@ -5,6 +5,7 @@
 
 mod dependencies;
 mod eval;
+mod history;
 mod layers;
 mod logs;
 mod model;
@@ -17,4 +18,6 @@ mod run;
 mod scheduler;
 mod suites;
 mod text;
+mod ticket;
 mod usage;
+mod wrappers;

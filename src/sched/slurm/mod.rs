@@ -1,4 +1,4 @@
-//! Slurm, asked through its own clients: `sacct`, `scontrol`, `squeue` and `sinfo`.
+//! Slurm, asked through its own clients: `sacct`, `scontrol`, `squeue`, `sinfo` and `sacctmgr`.
 //!
 //! The field list of `sacct` is read once and says what may be asked and how old Slurm is. One job
 //! costs one query of accounting; the controller is asked only for what accounting cannot know: the
@@ -9,6 +9,7 @@
 //! and those that differ between releases stand in [`quirks`].
 
 mod fields;
+mod offers;
 mod past;
 pub mod quirks;
 mod reasons;
@@ -36,6 +37,8 @@ use crate::config;
 use crate::host::{Cmd, ExecError, Finished, Output, Runner};
 use crate::model::{BaseState, IdError, Job, JobId, Known, Limits, Notice, Part, Source, State};
 use crate::script::parse_submit_line;
+
+pub use offers::Association;
 
 use super::{Backend, Filter, Found, SchedError, Users};
 use fields::{Field, Fields, Layout};
@@ -103,7 +106,7 @@ impl<'h> Jobs<'h> {
     /// heterogeneous job, or one. Each is the newest run, with its steps and its earlier runs.
     pub fn job(&self, id: &JobId) -> Result<Found<Vec<Job>>, SchedError> {
         let mut notices = Vec::new();
-        let (mut jobs, refusal) = match self.recorded(id, &mut notices) {
+        let (mut jobs, refusal) = match self.recorded(std::slice::from_ref(id), &mut notices) {
             Ok(jobs) => (jobs, None),
             Err(refusal) => (Vec::new(), Some(refusal)),
         };
@@ -119,6 +122,14 @@ impl<'h> Jobs<'h> {
             job.id.cluster.clone_from(&id.cluster);
         }
         Ok(Found { value: jobs, notices })
+    }
+
+    /// What accounting holds about several jobs, asked for at once; those it does not know are left
+    /// out. They are of one cluster.
+    pub fn several(&self, ids: &[JobId]) -> Result<Found<Vec<Job>>, SchedError> {
+        let mut notices = Vec::new();
+        let value = self.recorded(ids, &mut notices)?;
+        Ok(Found { value, notices })
     }
 
     /// The jobs of a window, newest run of each, without steps or usage.
@@ -253,8 +264,10 @@ impl<'h> Jobs<'h> {
         fields.as_ref().map_err(SchedError::clone)
     }
 
-    /// What accounting holds about an id; empty when it holds nothing.
-    fn recorded(&self, id: &JobId, notices: &mut Vec<Notice>) -> Result<Vec<Job>, SchedError> {
+    /// What accounting holds about ids of one cluster; empty when it holds nothing.
+    fn recorded(&self, ids: &[JobId], notices: &mut Vec<Notice>) -> Result<Vec<Job>, SchedError> {
+        let Some(first) = ids.first() else { return Ok(Vec::new()) };
+        let asked: Vec<String> = ids.iter().map(queried).collect();
         let layout = self.fields()?.layout(true);
         // With `--jobs` and no times Slurm looks through all history. `--duplicates` shows the
         // runs before a requeue.
@@ -262,8 +275,8 @@ impl<'h> Jobs<'h> {
             .ask("sacct", &["--parsable2", "--noheader", "--duplicates"])
             .arg(format!("--delimiter={}", rows::DELIMITER))
             .arg(format!("--format={}", layout.format()))
-            .arg(format!("--jobs={}", queried(id)));
-        let cmd = on_cluster(cmd, id);
+            .arg(format!("--jobs={}", asked.join(",")));
+        let cmd = on_cluster(cmd, first);
         let (stdout, refusal) = self.partial(&cmd);
         let (rows, unreadable) = rows::read(&stdout, &layout);
         let (mut jobs, found) = records::jobs(&rows, self.reading(&rows));
@@ -280,7 +293,7 @@ impl<'h> Jobs<'h> {
         if unreadable > 0 {
             notices.push(unreadable_rows(unreadable));
         }
-        jobs.retain(|job| is_named(id, job));
+        jobs.retain(|job| ids.iter().any(|id| is_named(id, job)));
         Ok(jobs)
     }
 
