@@ -13,7 +13,8 @@ use super::{AnswerError, World, kb, mask};
 use crate::classify::{self, Facts, LogFacts, Rules};
 use crate::logs::{self, Located, Scanner};
 use crate::model::{
-    BaseState, Exit, FamilyId, Job, JobId, Known, Notice, Outcome, Source, State, Stream, Verdict,
+    BaseState, Cause, Exit, FamilyId, Job, JobId, Known, Notice, Outcome, Source, State, Stream,
+    Verdict,
 };
 use crate::patch::Patch;
 use crate::retrieve::{Library, Match, Query, Wants, first_steps};
@@ -188,7 +189,7 @@ impl Engine {
 
     /// The sections that fit a text, best first, whatever the verdict.
     pub(super) fn search(&self, text: &str) -> Vec<Match> {
-        let query = Query { text, family: None, wants: Wants::Fix };
+        let query = Query { text, examples: &[], family: None, wants: Wants::Fix };
         self.library.search(&query, usize::MAX)
     }
 
@@ -201,8 +202,18 @@ impl Engine {
             .map(|cause| cause.evidence.iter().map(|evidence| evidence.text.as_str()).collect())
             .unwrap_or_default();
         let text = words.join("\n");
-        let query = Query { text: &text, family: Some(family), wants: Wants::Fix };
+        let examples = cause.map(|cause| self.examples(cause)).unwrap_or_default();
+        let query =
+            Query { text: &text, examples: &examples, family: Some(family), wants: Wants::Fix };
         self.library.search(&query, limit)
+    }
+
+    /// What the notes give as examples of the signals that a cause rests on.
+    fn examples(&self, cause: &Cause) -> Vec<&str> {
+        let family = self.rules.families().iter().find(|family| family.id == cause.family);
+        let signals = family.map(|family| family.signals.as_slice()).unwrap_or_default();
+        let heard = signals.iter().filter(|signal| cause.heard.contains(&signal.id));
+        heard.filter_map(|signal| signal.example.as_deref()).collect()
     }
 }
 

@@ -9,7 +9,7 @@ use crate::classify::{self, Rules};
 use crate::knowledge::{self, Family, Finding, Provenance};
 use crate::logs::{self, Limits, Scanner};
 use crate::model::{Domain, Edit, FamilyId, Notice};
-use crate::retrieve::{HashEmbedder, Library, Match, Query, Wants};
+use crate::retrieve::{Embedder, HashEmbedder, Index, Library, Match, Query, RetrieveError, Wants};
 use crate::text;
 
 /// The description and the index in one file, so that they are replaced together.
@@ -26,11 +26,7 @@ pub(super) fn library(
     let store = world.store.filter(|_| world.stored_index);
     let stored = store.and_then(|store| store.read(INDEX).ok().flatten());
     if let Some(stored) = stored {
-        // The description is one line of JSON.
-        let end = stored.iter().position(|byte| *byte == b'\n').unwrap_or(stored.len());
-        let (meta, rest) = stored.split_at(end);
-        let index = rest.get(1..).unwrap_or_default();
-        match Library::decode(families, Box::new(HashEmbedder), index, meta) {
+        match open(families, &stored) {
             Ok(library) => return Ok((library, "stored index".to_owned(), notices)),
             Err(error) => notices.push(
                 Notice::warning("index", format!("the stored index was not used: {error}"))
@@ -38,13 +34,22 @@ pub(super) fn library(
             ),
         }
     }
-    let library = Library::build(families, Box::new(HashEmbedder))?;
+    let library = Library::build(families, Box::new(HashEmbedder), &[], &mut |_, _| {})?;
     let notes = if families.iter().all(|family| family.provenance == Provenance::BuiltIn) {
         "built-in notes"
     } else {
         "built-in notes and yours"
     };
     Ok((library, notes.to_owned(), notices))
+}
+
+/// The stored index, if it is sound and of exactly these notes.
+fn open(families: &[Family], stored: &[u8]) -> Result<Library, RetrieveError> {
+    let embedder = HashEmbedder;
+    let index = Index::decode(stored, &embedder.space())?;
+    let library = Library::open(families, Box::new(embedder), index)?;
+    let changed = library.unseen();
+    if changed.is_empty() { Ok(library) } else { Err(RetrieveError::Stale { changed }) }
 }
 
 /// What `kb build` made.
@@ -72,17 +77,17 @@ pub struct Built {
 pub fn build(world: World<'_>) -> Result<Built, AnswerError> {
     let store = world.store.ok_or(AnswerError::NoStore)?;
     let (families, broken) = world.families()?;
-    let library = Library::build(&families, Box::new(HashEmbedder))?;
-    let files = library.encode()?;
-    store.replace(INDEX, &[files.meta.as_slice(), b"\n", &files.index].concat())?;
+    let library = Library::build(&families, Box::new(HashEmbedder), &[], &mut |_, _| {})?;
+    let index = library.index().encode()?;
+    store.replace(INDEX, &index)?;
     Ok(Built {
         schema: "jobwise/kb-build/1",
         families: families.len(),
         chunks: library.sections(),
-        embedder: library.embedder(),
-        search: library.search_kind(),
+        embedder: library.space().model.clone(),
+        search: library.index().search_kind(),
         index: store.root().join(INDEX),
-        bytes: files.index.len(),
+        bytes: index.len(),
         notices: broken.iter().map(super::left_out).collect(),
     })
 }
@@ -105,7 +110,7 @@ pub fn search(world: World<'_>, words: &str, limit: usize) -> Result<Hits, Answe
     let (families, broken) = world.families()?;
     let (library, _, mut notices) = library(world, &families)?;
     notices.extend(broken.iter().map(super::left_out));
-    let query = Query { text: words, family: None, wants: Wants::Any };
+    let query = Query { text: words, examples: &[], family: None, wants: Wants::Any };
     let matches = library.search(&query, limit);
     Ok(Hits { schema: "jobwise/kb-search/1", query: words.to_owned(), matches, notices })
 }

@@ -11,18 +11,22 @@
 mod bm25;
 mod embed;
 mod index;
+mod minilm;
 mod steps;
+mod vectors;
 mod words;
 
-use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
 use serde::Serialize;
 
-use crate::knowledge::{Family, SignalSource};
+use crate::knowledge::{Family, Section, SignalSource};
 use crate::model::{Domain, FamilyId};
 use bm25::Bm25;
-pub use embed::{Embedder, HashEmbedder};
-pub use index::IndexFiles;
-use index::Vectors;
+pub use embed::{EmbedError, Embedder, HashEmbedder, Space};
+pub use index::Index;
+use index::{Embedded, TextHash};
+pub use minilm::{MODEL_HASH, MiniLm, NoModel, space as model_space};
 pub use steps::first_steps;
 
 /// The section that says what to do.
@@ -71,12 +75,15 @@ pub enum RetrieveError {
     /// The knowledge base has changed since.
     #[error("the index is not of this knowledge base ({}): build it again", few(.changed))]
     Stale {
-        /// The sections that were added, removed or changed, as `family/heading`.
+        /// The sections that were added or changed, as `family/heading`.
         changed: Vec<String>,
     },
     /// The vector index itself failed.
     #[error("the vector index failed: {0}")]
     Index(String),
+    /// The vectors of texts could not be made.
+    #[error(transparent)]
+    Embed(#[from] EmbedError),
 }
 
 /// The first of many, and how many more.
@@ -101,6 +108,8 @@ pub enum Wants {
 pub struct Query<'a> {
     /// The words.
     pub text: &'a str,
+    /// The examples of the signals that the verdict rests on: they have a meaning without a model.
+    pub examples: &'a [&'a str],
     /// The family that the verdict named.
     pub family: Option<&'a FamilyId>,
     /// What kind of section is wanted.
@@ -150,25 +159,37 @@ pub struct Match {
     pub parts: Parts,
 }
 
-/// A section with the text by which it is found.
+/// What a ranking by meaning is asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meaning<'a> {
+    /// Any words. The embedder has to run.
+    Words(&'a str),
+    /// Examples of signals, as the notes give them. Their vectors are kept: nothing has to run.
+    Examples(&'a [&'a str]),
+}
+
+/// A section with the texts by which it is found.
 struct Chunk {
     found: ChunkRef,
+    /// For words.
     text: String,
+    /// For meaning.
+    meaning: TextHash,
 }
 
 /// The searchable knowledge base.
 pub struct Library {
     chunks: Vec<Chunk>,
     bm25: Bm25,
-    vectors: Vectors,
-    embedder: Box<dyn Embedder + Send + Sync>,
+    index: Index,
+    embedder: Box<dyn Embedder>,
 }
 
 impl std::fmt::Debug for Library {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Library")
             .field("chunks", &self.chunks.len())
-            .field("embedder", &self.embedder.name())
+            .field("index", &self.index)
             .finish_non_exhaustive()
     }
 }
@@ -178,37 +199,72 @@ fn words_of(chunks: &[Chunk]) -> Bm25 {
 }
 
 impl Library {
-    /// Indexes every section of `families`.
+    /// The sections of `families`, with the vectors that `index` has for them: nothing is embedded,
+    /// and a section without a vector is found by its words alone.
+    pub fn open(
+        families: &[Family],
+        embedder: Box<dyn Embedder>,
+        index: Index,
+    ) -> Result<Self, RetrieveError> {
+        let space = embedder.space();
+        if index.space != space {
+            let (found, expected) = (index.space.to_string(), space.to_string());
+            return Err(RetrieveError::Foreign { found, expected });
+        }
+        let chunks = chunks(families);
+        Ok(Self { bm25: words_of(&chunks), chunks, index, embedder })
+    }
+
+    /// The sections of `families`, each with a vector: that of `known` where its text has not
+    /// changed, else a new one. `progress` hears how many of how many texts are done. Where no
+    /// model is to run, what is not known stays without a vector.
     pub fn build(
         families: &[Family],
-        embedder: Box<dyn Embedder + Send + Sync>,
+        embedder: Box<dyn Embedder>,
+        known: &[&Index],
+        progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Self, RetrieveError> {
+        let space = embedder.space();
         let chunks = chunks(families);
-        let embed = || -> Vec<Vec<f32>> {
-            chunks.par_iter().map(|chunk| embedder.embed(&chunk.text)).collect()
+        let sections: BTreeMap<TextHash, String> =
+            families.iter().flat_map(sections).map(|text| (TextHash::of(&text), text)).collect();
+        let examples: BTreeMap<TextHash, &str> =
+            families.iter().flat_map(examples).map(|text| (TextHash::of(text), text)).collect();
+
+        let known = || known.iter().filter(|index| index.space == space);
+        let mut made: BTreeMap<TextHash, Vec<f32>> = BTreeMap::new();
+        let mut missing: Vec<(TextHash, &str)> = Vec::new();
+        for (hash, text) in sections.iter().map(|(hash, text)| (*hash, text.as_str())) {
+            match known().find_map(|index| index.section(hash)) {
+                Some(vector) => drop(made.insert(hash, vector)),
+                None => missing.push((hash, text)),
+            }
+        }
+        for (hash, text) in examples.iter().map(|(hash, text)| (*hash, *text)) {
+            match known().find_map(|index| index.example(hash)) {
+                Some(vector) => drop(made.insert(hash, vector)),
+                None => missing.push((hash, text)),
+            }
+        }
+        embed(embedder.as_ref(), missing, &mut made, progress)?;
+
+        let unmade = |hash: &TextHash| !made.contains_key(hash);
+        let without: HashSet<TextHash> = sections.keys().copied().filter(unmade).collect();
+        let vectors = |hashes: Vec<TextHash>| -> Vec<Embedded> {
+            hashes.iter().filter_map(|hash| Some((*hash, made.get(hash)?.clone()))).collect()
         };
-        let (bm25, embedded) = rayon::join(|| words_of(&chunks), embed);
-        let vectors = Vectors::build(embedder.dimensions(), embedded.into_iter())?;
-        Ok(Self { chunks, bm25, vectors, embedder })
+        // In the order of the sections, so that the order of the files changes nothing.
+        let mut seen = HashSet::new();
+        let order = chunks.iter().map(|chunk| chunk.meaning).filter(|hash| seen.insert(*hash));
+        let sections = vectors(order.collect());
+        let examples = vectors(examples.into_keys().collect());
+        let index = Index::of(space, sections, without, examples)?;
+        Ok(Self { bm25: words_of(&chunks), chunks, index, embedder })
     }
 
-    /// The index as bytes, with the description that proves it fits.
-    pub fn encode(&self) -> Result<IndexFiles, RetrieveError> {
-        index::encode(&self.chunks, &self.vectors, self.embedder.as_ref())
-    }
-
-    /// Opens an encoded index. It must be undamaged, from the same embedder, and of exactly these
-    /// families' sections.
-    pub fn decode(
-        families: &[Family],
-        embedder: Box<dyn Embedder + Send + Sync>,
-        index: &[u8],
-        meta: &[u8],
-    ) -> Result<Self, RetrieveError> {
-        let chunks = chunks(families);
-        let vectors = index::decode(&chunks, embedder.as_ref(), index, meta)?;
-        let bm25 = words_of(&chunks);
-        Ok(Self { chunks, bm25, vectors, embedder })
+    /// The vectors, to be kept.
+    pub fn index(&self) -> &Index {
+        &self.index
     }
 
     /// How many sections there are.
@@ -216,14 +272,47 @@ impl Library {
         self.chunks.len()
     }
 
-    /// The embedder's name.
-    pub fn embedder(&self) -> String {
-        self.embedder.name()
+    /// The sections whose text was not there when the index was built, as `family/heading`.
+    pub fn unseen(&self) -> Vec<String> {
+        self.named(|chunk| !self.index.has_seen(chunk.meaning))
     }
 
-    /// How the vectors are searched: `exact`, or `graph` where there are very many.
-    pub fn search_kind(&self) -> &'static str {
-        Vectors::search_kind(self.chunks.len())
+    /// The sections that are found by their words alone, as `family/heading`.
+    pub fn without_vector(&self) -> Vec<String> {
+        self.named(|chunk| self.index.place(chunk.meaning).is_none())
+    }
+
+    fn named(&self, which: impl Fn(&Chunk) -> bool) -> Vec<String> {
+        let name = |chunk: &Chunk| format!("{}/{}", chunk.found.family, chunk.found.heading);
+        self.chunks.iter().filter(|chunk| which(chunk)).map(name).collect()
+    }
+
+    /// Which space the vectors are of.
+    pub fn space(&self) -> &Space {
+        &self.index.space
+    }
+
+    /// How near each section is to a meaning, from -1 to 1, in the order of the sections; 0 for a
+    /// section without a vector, and for all where the meaning has none.
+    pub fn similarities(&self, meaning: Meaning<'_>) -> Result<Vec<f64>, EmbedError> {
+        let vector = match meaning {
+            Meaning::Words(text) => self.embedder.embed(&[text])?.pop().unwrap_or_default(),
+            Meaning::Examples(examples) => self.mean(examples),
+        };
+        let found = self.index.vectors.similarities(&vector);
+        let of = |chunk: &Chunk| found.get(self.index.place(chunk.meaning)?).copied();
+        Ok(self.chunks.iter().map(|chunk| of(chunk).unwrap_or(0.0)).collect())
+    }
+
+    /// The mean of the vectors of examples, as far as they have one.
+    fn mean(&self, examples: &[&str]) -> Vec<f32> {
+        let examples: BTreeSet<TextHash> = examples.iter().map(|text| TextHash::of(text)).collect();
+        let mut sum = vec![0.0; self.index.space.dimensions];
+        for vector in examples.into_iter().filter_map(|example| self.index.example(example)) {
+            sum.iter_mut().zip(vector).for_each(|(sum, value)| *sum += value);
+        }
+        // The cosine does not ask how long it is.
+        sum
     }
 
     /// The sections that fit best, best first, at most `limit`.
@@ -235,12 +324,13 @@ impl Library {
         let bm25 = relative(self.bm25.scores(query.text));
         // The nearest vector may be far. How far says little: of words that nobody knows and of
         // known ones with a slip the best cosine is 0.05 to 0.2 alike.
-        let dense = if self.bm25.knows(query.text) {
-            let vector = self.embedder.embed(query.text);
-            relative(self.vectors.similarities(&vector, self.chunks.len()))
+        let meaning = if query.examples.is_empty() {
+            Some(Meaning::Words(query.text)).filter(|_| self.bm25.knows(query.text))
         } else {
-            vec![0.0; self.chunks.len()]
+            Some(Meaning::Examples(query.examples))
         };
+        let dense = meaning.and_then(|meaning| self.similarities(meaning).ok());
+        let dense = relative(dense.unwrap_or_else(|| vec![0.0; self.chunks.len()]));
         let mut matches: Vec<Match> = self
             .chunks
             .iter()
@@ -302,6 +392,46 @@ fn relative(mut scores: Vec<f64>) -> Vec<f64> {
     scores
 }
 
+/// The texts by whose meaning the sections of a family are found.
+fn sections(family: &Family) -> impl Iterator<Item = String> + '_ {
+    family.sections.iter().map(|section| meaning_of(family, section))
+}
+
+fn meaning_of(family: &Family, section: &Section) -> String {
+    format!("{}. {}\n{}", family.title, section.heading, section.markdown)
+}
+
+/// The examples of a family's signals: lines of logs, reasons, messages.
+fn examples(family: &Family) -> impl Iterator<Item = &str> {
+    let logged = family.signals.iter().filter(|signal| signal.from != SignalSource::Record);
+    logged.filter_map(|signal| signal.example.as_deref())
+}
+
+/// More texts at once would only make the progress coarse.
+const AT_ONCE: usize = 32;
+
+/// Makes the vectors of texts, long ones together: a batch takes as long as its longest.
+fn embed(
+    embedder: &dyn Embedder,
+    mut missing: Vec<(TextHash, &str)>,
+    made: &mut BTreeMap<TextHash, Vec<f32>>,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<(), RetrieveError> {
+    missing.sort_by_key(|(hash, text)| (text.len(), *hash));
+    let all = missing.len();
+    for (group, texts) in missing.chunks(AT_ONCE).enumerate() {
+        progress(group * AT_ONCE, all);
+        let words: Vec<&str> = texts.iter().map(|(_, text)| *text).collect();
+        match embedder.embed(&words) {
+            Ok(vectors) => made.extend(texts.iter().map(|(hash, _)| *hash).zip(vectors)),
+            Err(EmbedError::NoModel) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    progress(all, all);
+    Ok(())
+}
+
 /// The sections in an order that does not depend on the order of the files. Symptoms are also
 /// found by the lines that their signals recognise.
 fn chunks(families: &[Family]) -> Vec<Chunk> {
@@ -311,9 +441,7 @@ fn chunks(families: &[Family]) -> Vec<Chunk> {
         .map(|(family, section)| {
             let mut text = format!("{}\n{}\n{}", family.title, family.id, section.markdown);
             if section.heading == "Symptoms" {
-                let logged =
-                    family.signals.iter().filter(|signal| signal.from != SignalSource::Record);
-                for example in logged.filter_map(|signal| signal.example.as_deref()) {
+                for example in examples(family) {
                     text.push('\n');
                     text.push_str(example);
                 }
@@ -325,7 +453,7 @@ fn chunks(families: &[Family]) -> Vec<Chunk> {
                 heading: section.heading.clone(),
                 markdown: section.markdown.clone(),
             };
-            Chunk { found, text }
+            Chunk { found, text, meaning: TextHash::of(&meaning_of(family, section)) }
         })
         .collect();
     chunks.sort_by(|a, b| {

@@ -72,11 +72,11 @@ fn built_in() -> Vec<Family> {
 }
 
 fn library(families: &[Family]) -> Library {
-    Library::build(families, Box::new(HashEmbedder)).expect("a library")
+    Library::build(families, Box::new(HashEmbedder), &[], &mut |_, _| {}).expect("a library")
 }
 
 fn ask(text: &str) -> Query<'_> {
-    Query { text, family: None, wants: Wants::Fix }
+    Query { text, examples: &[], family: None, wants: Wants::Fix }
 }
 
 /// How many questions have the right family among the first three.
@@ -141,88 +141,125 @@ fn the_order_of_the_files_changes_nothing() {
     for (_, question) in QUESTIONS {
         assert_eq!(one.search(&ask(question), 9), other.search(&ask(question), 9));
     }
-    assert_eq!(one.encode(), other.encode());
+    let bytes = |library: &Library| library.index().encode().expect("encoded");
+    assert_eq!(bytes(&one), bytes(&other));
+}
+
+/// The library of an index that was kept.
+fn kept(families: &[Family], file: &[u8]) -> Result<Library, RetrieveError> {
+    Library::open(families, Box::new(HashEmbedder), Index::decode(file, &HashEmbedder.space())?)
 }
 
 #[test]
 fn a_decoded_library_answers_as_the_built_one() {
     let families = built_in();
     let built = library(&families);
-    let IndexFiles { index, meta } = built.encode().expect("encoded");
-    let decoded = Library::decode(&families, Box::new(HashEmbedder), &index, &meta);
-    let decoded = decoded.expect("decoded");
+    let decoded = kept(&families, &built.index().encode().expect("encoded")).expect("decoded");
     for (_, question) in QUESTIONS {
         assert_eq!(built.search(&ask(question), 9), decoded.search(&ask(question), 9));
-    }
-}
-
-/// An embedder with another name; a site may have another model.
-struct Other;
-
-impl Embedder for Other {
-    fn name(&self) -> String {
-        "other".to_owned()
-    }
-    fn dimensions(&self) -> usize {
-        HashEmbedder.dimensions()
-    }
-    fn embed(&self, text: &str) -> Vec<f32> {
-        HashEmbedder.embed(text)
     }
 }
 
 #[test]
 fn what_does_not_fit_is_refused_by_its_own_name() {
     let families = built_in();
-    let IndexFiles { index, meta } = library(&families).encode().expect("encoded");
-    let open = |families: &[Family], index: &[u8], meta: &[u8]| {
-        Library::decode(families, Box::new(HashEmbedder), index, meta).map(|_| ())
-    };
+    let file = library(&families).index().encode().expect("encoded");
+    let open = |file: &[u8]| Index::decode(file, &HashEmbedder.space()).map(|_| ());
+    assert_eq!(open(&file), Ok(()));
     // A right-sized file with flipped bytes loads in usearch and crashes in the search.
-    let mut flipped = index.clone();
+    let mut flipped = file.clone();
     let middle = flipped.len() / 2;
     flipped[middle..middle + 200].iter_mut().for_each(|byte| *byte ^= 0xff);
-    for damaged in [&flipped[..], &index[..middle], &[]] {
-        assert_eq!(open(&families, damaged, &meta), Err(RetrieveError::Damaged));
+    let line = file.iter().position(|byte| *byte == b'\n').expect("a description");
+    for damaged in [&flipped[..], &file[..middle], &file[..=line], &file[..line]] {
+        assert_eq!(open(damaged), Err(RetrieveError::Damaged));
     }
-    let foreign = Library::decode(&families, Box::new(Other), &index, &meta).map(|_| ());
+    assert!(matches!(open(&file[..line / 2]), Err(RetrieveError::Unreadable(_))));
+    let foreign = Index::decode(&file, &NoModel.space()).map(|_| ());
     assert!(matches!(foreign, Err(RetrieveError::Foreign { .. })));
+    let text = String::from_utf8_lossy(&file[..line]).replacen("\"format\":3", "\"format\":4", 1);
+    let newer = [text.as_bytes(), &file[line..]].concat();
+    assert_eq!(open(&newer), Err(RetrieveError::Format { found: 4, expected: 3 }));
+}
 
+#[test]
+fn a_section_that_has_changed_keeps_its_words_and_loses_its_vector() {
+    let families = built_in();
+    let file = library(&families).index().encode().expect("encoded");
+    assert_eq!(kept(&families, &file).expect("decoded").unseen(), [""; 0]);
     let mut edited = families.clone();
     let segfault = edited.iter_mut().find(|family| family.id.0 == "segfault").expect("a family");
-    segfault.sections.retain(|section| section.heading != "Verify");
-    segfault.sections[0].markdown.push_str(" And one more.");
-    let name = segfault.sections[0].heading.clone();
-    let Err(RetrieveError::Stale { changed }) = open(&edited, &index, &meta) else {
-        panic!("not stale")
-    };
-    assert_eq!(changed, [format!("segfault/{name}"), "segfault/Verify".to_owned()]);
+    let verify = segfault.sections.iter_mut().find(|section| section.heading == "Verify");
+    verify.expect("a section").markdown.push_str(" Also look at the quokka.");
+    let library = kept(&edited, &file).expect("decoded");
+    assert_eq!(library.unseen(), ["segfault/Verify"]);
+    assert_eq!(library.without_vector(), ["segfault/Verify"]);
+    let found = library.search(&Query { wants: Wants::Any, ..ask("quokka") }, 1);
+    assert_eq!((&*found[0].chunk.family.0, &*found[0].chunk.heading), ("segfault", "Verify"));
+    assert!(found[0].parts.dense.abs() < 1e-9);
+}
 
-    let text = String::from_utf8(meta.clone()).expect("JSON");
-    let newer = text.replacen("\"format\":2", "\"format\":3", 1);
-    let format = open(&families, &index, newer.as_bytes());
-    assert_eq!(format, Err(RetrieveError::Format { found: 3, expected: 2 }));
-    let half = open(&families, &index, &meta[..meta.len() / 2]);
-    assert!(matches!(half, Err(RetrieveError::Unreadable(_))));
+/// Counts what it is asked to embed.
+struct Counting<'c>(&'c std::sync::atomic::AtomicUsize);
+
+impl Embedder for Counting<'static> {
+    fn space(&self) -> Space {
+        HashEmbedder.space()
+    }
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        self.0.fetch_add(texts.len(), std::sync::atomic::Ordering::Relaxed);
+        HashEmbedder.embed(texts)
+    }
+}
+
+#[test]
+fn a_second_build_embeds_only_what_has_changed_and_gives_the_same_bytes() {
+    static ASKED: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    let build = |families: &[Family], known: &[&Index]| {
+        ASKED.store(0, std::sync::atomic::Ordering::Relaxed);
+        let library = Library::build(families, Box::new(Counting(&ASKED)), known, &mut |_, _| {});
+        let asked = ASKED.load(std::sync::atomic::Ordering::Relaxed);
+        (library.expect("built"), asked)
+    };
+    let mut families = built_in();
+    let (first, all) = build(&families, &[]);
+    assert!(all > first.sections());
+    let (second, again) = build(&families, &[first.index()]);
+    assert_eq!(again, 0);
+    let bytes = |library: &Library| library.index().encode().expect("encoded");
+    assert_eq!(bytes(&first), bytes(&second));
+    families[0].sections[0].markdown.push_str(" Changed.");
+    assert_eq!(build(&families, &[first.index()]).1, 1);
+}
+
+#[test]
+fn without_a_model_examples_still_have_a_meaning_and_words_have_none() {
+    let families = built_in();
+    let index = Index::empty(NoModel.space()).expect("an index");
+    let library = Library::open(&families, Box::new(NoModel), index).expect("a library");
+    assert_eq!(library.similarities(Meaning::Words("memory")), Err(EmbedError::NoModel));
+    assert_eq!(library.without_vector().len(), library.sections());
+    let zero = library.similarities(Meaning::Examples(&["memory"])).expect("nothing to run");
+    assert!(zero.iter().all(|similarity| *similarity == 0.0));
+    assert!(!library.search(&ask("Segmentation fault"), 3).is_empty());
 }
 
 #[test]
 fn nothing_known_is_nothing_found() {
     let empty = library(&[]);
     assert!(empty.search(&ask("anything"), 5).is_empty());
-    let IndexFiles { index, meta } = empty.encode().expect("encoded");
-    assert!(Library::decode(&[], Box::new(HashEmbedder), &index, &meta).is_ok());
+    assert!(kept(&[], &empty.index().encode().expect("encoded")).is_ok());
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn any_question_and_any_file_are_taken(text: String, index: Vec<u8>, meta: Vec<u8>) {
+    fn any_question_and_any_file_are_taken(text: String, file: Vec<u8>) {
         let families = &built_in()[..1];
         let found = library(families).search(&ask(&text), 3);
         prop_assert!(found.iter().all(|found| found.score.is_finite()));
         first_steps(&text);
-        prop_assert!(Library::decode(families, Box::new(HashEmbedder), &index, &meta).is_err());
+        prop_assert!(kept(families, &file).is_err());
     }
 }
 
