@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::embedding::Told;
 use super::{AnswerError, World, kb, mask};
 use crate::classify::{self, Facts, LogFacts, Rules};
 use crate::logs::{self, Located, Scanner};
@@ -174,6 +175,7 @@ pub(super) struct Engine {
     scan: logs::Limits,
     library: Library,
     index: String,
+    told: Told,
 }
 
 impl Engine {
@@ -182,9 +184,10 @@ impl Engine {
         let rules = Rules::new(families);
         let scanner = Scanner::new(&rules.literals());
         let scan = logs::Limits { bytes: world.config.settings.scan.limit_bytes };
-        let (library, index, mut notices) = kb::library(world, rules.families())?;
+        let opened = kb::library(world, rules.families())?;
+        let kb::Opened { library, from: index, mut notices, told } = opened;
         notices.extend(broken.iter().map(super::left_out));
-        Ok((Self { rules, scanner, scan, library, index }, notices))
+        Ok((Self { rules, scanner, scan, library, index, told }, notices))
     }
 
     /// The sections that fit a text, best first, whatever the verdict.
@@ -236,6 +239,7 @@ pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagn
             }
         }
     }
+    answer.notices.extend(engine.told.notice());
     Ok(answer)
 }
 
@@ -339,7 +343,7 @@ fn bare(engine: &Engine, job: Job, verdict: Verdict) -> Diagnosis {
 
 /// Diagnoses logs without any accounting.
 pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, AnswerError> {
-    let (engine, notices) = Engine::start(world)?;
+    let (engine, mut notices) = Engine::start(world)?;
     let state = given.state.clone().unwrap_or_else(|| State::parse("FAILED"));
     let mut job = Job::bare(JobId::whole(0), state, Source::Given);
     job.exit = given.exit.into();
@@ -367,6 +371,7 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
         }
     };
     let diagnosis = one(&engine, job, &mut AtHand { logs, script });
+    notices.extend(engine.told.notice());
     Ok(Diagnoses {
         schema: "jobwise/diagnose/1",
         diagnoses: vec![diagnosis],
@@ -377,10 +382,12 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
 
 /// Diagnoses a text that somebody has at hand: a log, or what a submission command printed.
 pub fn diagnose_text(world: World<'_>, text: &[u8]) -> Result<Diagnoses, AnswerError> {
-    let (engine, notices) = Engine::start(world)?;
+    let (engine, mut notices) = Engine::start(world)?;
+    let diagnosis = of_text(&engine, text);
+    notices.extend(engine.told.notice());
     Ok(Diagnoses {
         schema: "jobwise/diagnose/1",
-        diagnoses: vec![of_text(&engine, text)],
+        diagnoses: vec![diagnosis],
         failures: Vec::new(),
         notices,
     })

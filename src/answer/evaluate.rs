@@ -15,7 +15,7 @@ use crate::eval::{
     self, Answered, Case, Comparison, HEALTHY, Material, Measures, Split, Table, Texts, Thresholds,
     UNKNOWN,
 };
-use crate::host::{Content, FileError, Replay, Store};
+use crate::host::{Content, FileError, Replay};
 use crate::logs::{Certainty, Located};
 use crate::model::{
     BaseState, Cause, Job, JobId, Notice, Outcome, Place, Source, State, Stream, Verdict,
@@ -122,10 +122,7 @@ fn write_results(path: &Path, answered: &[Answered]) -> Result<(), AnswerError> 
         lines.push_str(&serde_json::to_string(case).unwrap_or_default());
         lines.push('\n');
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let store = Store::at(folder.unwrap_or(Path::new(".")));
-    store.replace(&name, lines.as_bytes()).map_err(AnswerError::Results)
+    super::write_named(path, lines.as_bytes())
 }
 
 /// The answer to one case; with what is wrong where there is none.

@@ -1,55 +1,76 @@
 //! The knowledge base: what is in it, what it finds, whether it is sound.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::embedding::{self, Told};
 use super::{AnswerError, World};
 use crate::classify::{self, Rules};
 use crate::knowledge::{self, Family, Finding, Provenance};
 use crate::logs::{self, Limits, Scanner};
 use crate::model::{Domain, Edit, FamilyId, Notice};
-use crate::retrieve::{Embedder, HashEmbedder, Index, Library, Match, Query, RetrieveError, Wants};
+use crate::retrieve::{
+    Index, Library, Match, NoModel, Query, RetrieveError, Wants, lacking, model_space,
+};
 use crate::text;
 
 /// The description and the index in one file, so that they are replaced together.
 const INDEX: &str = "notes.index";
 
-/// The library to search: the index that `kb build` left, where it is sound and current, else one
-/// built in memory from the notes at hand. Says which, and why a stored one was not used.
-pub(super) fn library(
-    world: World<'_>,
-    families: &[Family],
-) -> Result<(Library, String, Vec<Notice>), AnswerError> {
+/// The library to search, where its vectors come from, and what has to be told.
+pub(super) struct Opened {
+    pub(super) library: Library,
+    pub(super) from: String,
+    pub(super) notices: Vec<Notice>,
+    /// What became of the model, once something was searched.
+    pub(super) told: Told,
+}
+
+/// The library with the index that `kb build` left, where it is sound and current, else with what
+/// comes with the program. Says which, and why a stored one was not used.
+pub(super) fn library(world: World<'_>, families: &[Family]) -> Result<Opened, AnswerError> {
+    let (embedder, told) = embedding::choose(world);
     let mut notices = Vec::new();
+    let mut refuse = |error: RetrieveError| {
+        let text = format!("the stored index was not used: {error}");
+        notices.push(Notice::warning("index", text).hint("run: jobwise kb build"));
+    };
     // An index that cannot be read is as good as none: it can be built again.
     let store = world.store.filter(|_| world.stored_index);
     let stored = store.and_then(|store| store.read(INDEX).ok().flatten());
-    if let Some(stored) = stored {
-        match open(families, &stored) {
-            Ok(library) => return Ok((library, "stored index".to_owned(), notices)),
-            Err(error) => notices.push(
-                Notice::warning("index", format!("the stored index was not used: {error}"))
-                    .hint("run: jobwise kb build"),
-            ),
+    let stored = stored.map(|file| Index::decode(&file, &embedder.space()));
+    let built_in = embedder.space() == model_space();
+    let library = match stored {
+        Some(Ok(index)) => {
+            let library = Library::open(families, embedder, index)?;
+            let changed = library.unseen();
+            if changed.is_empty() {
+                let from = "stored index".to_owned();
+                return Ok(Opened { library, from, notices, told });
+            }
+            refuse(RetrieveError::Stale { changed });
+            if built_in {
+                library.with(Index::built_in()?)?
+            } else {
+                let embedder = embedding::choose(world).0;
+                Library::build(families, embedder, &[], &mut |_, _| {})?
+            }
         }
-    }
-    let library = Library::build(families, Box::new(HashEmbedder), &[], &mut |_, _| {})?;
-    let notes = if families.iter().all(|family| family.provenance == Provenance::BuiltIn) {
-        "built-in notes"
-    } else {
-        "built-in notes and yours"
+        other => {
+            if let Some(Err(error)) = other {
+                refuse(error);
+            }
+            if built_in {
+                Library::open(families, embedder, Index::built_in()?)?
+            } else {
+                Library::build(families, embedder, &[], &mut |_, _| {})?
+            }
+        }
     };
-    Ok((library, notes.to_owned(), notices))
-}
-
-/// The stored index, if it is sound and of exactly these notes.
-fn open(families: &[Family], stored: &[u8]) -> Result<Library, RetrieveError> {
-    let embedder = HashEmbedder;
-    let index = Index::decode(stored, &embedder.space())?;
-    let library = Library::open(families, Box::new(embedder), index)?;
-    let changed = library.unseen();
-    if changed.is_empty() { Ok(library) } else { Err(RetrieveError::Stale { changed }) }
+    let own = families.iter().any(|family| family.provenance != Provenance::BuiltIn);
+    let from = if own { "built-in notes and yours" } else { "built-in notes" }.to_owned();
+    Ok(Opened { library, from, notices, told })
 }
 
 /// What `kb build` made.
@@ -61,6 +82,10 @@ pub struct Built {
     pub families: usize,
     /// Chunks indexed.
     pub chunks: usize,
+    /// Texts that were embedded now; the vectors of the others were known.
+    pub embedded: usize,
+    /// Chunks that are found by their words alone.
+    pub without_vector: usize,
     /// The embedder.
     pub embedder: String,
     /// How it is searched.
@@ -73,22 +98,110 @@ pub struct Built {
     pub notices: Vec<Notice>,
 }
 
-/// Builds the index and keeps it.
-pub fn build(world: World<'_>) -> Result<Built, AnswerError> {
+/// Hears how many of how many texts are embedded.
+pub type Progress<'p> = &'p mut dyn FnMut(usize, usize);
+
+/// Builds the index and keeps it. Only what has changed since the last time is embedded.
+pub fn build(world: World<'_>, progress: Progress<'_>) -> Result<Built, AnswerError> {
     let store = world.store.ok_or(AnswerError::NoStore)?;
     let (families, broken) = world.families()?;
-    let library = Library::build(&families, Box::new(HashEmbedder), &[], &mut |_, _| {})?;
-    let index = library.index().encode()?;
-    store.replace(INDEX, &index)?;
+    let (embedder, told) = embedding::choose(world);
+    let space = embedder.space();
+    let earlier = store.read(INDEX).ok().flatten();
+    let earlier = earlier.and_then(|file| Index::decode(&file, &space).ok());
+    let built_in = Index::built_in()?;
+    let known: Vec<&Index> = earlier.iter().chain([&built_in]).collect();
+    let mut embedded = 0;
+    let mut hear = |done: usize, all: usize| {
+        embedded = done;
+        progress(done, all);
+    };
+    let library = match Library::build(&families, embedder, &known, &mut hear) {
+        // A model that cannot be used is told; what is known without it is kept.
+        Err(RetrieveError::Embed(_)) => {
+            embedded = 0;
+            Library::build(&families, Box::new(NoModel), &known, &mut |_, _| {})?
+        }
+        other => other?,
+    };
+    let file = library.index().encode()?;
+    store.replace(INDEX, &file)?;
+    let without = library.without_vector();
+    let mut notices: Vec<Notice> = broken.iter().map(super::left_out).collect();
+    notices.extend(told.notice());
+    if !without.is_empty() {
+        let text = format!(
+            "{} without a vector: found by words alone",
+            text::count(without.len() as u64, "section")
+        );
+        notices.push(Notice::info("no-vector", text).hint("jobwise kb model install"));
+    }
     Ok(Built {
         schema: "jobwise/kb-build/1",
         families: families.len(),
         chunks: library.sections(),
+        embedded,
+        without_vector: without.len(),
         embedder: library.space().model.clone(),
         search: library.index().search_kind(),
         index: store.root().join(INDEX),
-        bytes: index.len(),
-        notices: broken.iter().map(super::left_out).collect(),
+        bytes: file.len(),
+        notices,
+    })
+}
+
+/// What `kb vectors` made.
+#[derive(Debug, Serialize)]
+pub struct Refreshed {
+    /// `jobwise/kb-vectors/1`.
+    pub schema: &'static str,
+    /// Sections that have a vector.
+    pub sections: usize,
+    /// Examples that have one.
+    pub examples: usize,
+    /// Texts that were embedded now.
+    pub embedded: usize,
+    /// Where they were written.
+    pub file: PathBuf,
+    /// Its bytes.
+    pub bytes: usize,
+}
+
+/// Makes the vectors that come with the program: of the built-in notes, by the model. What has not
+/// changed keeps its vector, so that the file changes no more than the notes.
+pub fn vectors(
+    world: World<'_>,
+    file: &Path,
+    progress: Progress<'_>,
+) -> Result<Refreshed, AnswerError> {
+    let families = knowledge::built_in()?;
+    let (embedder, told) = embedding::choose(world);
+    let known = Index::built_in();
+    let known: Vec<&Index> = known.iter().collect();
+    let mut embedded = 0;
+    let mut hear = |done: usize, all: usize| {
+        embedded = done;
+        progress(done, all);
+    };
+    let library = Library::build(&families, embedder, &known, &mut hear);
+    let complete = library.as_ref().is_ok_and(|library| {
+        library.space() == &model_space() && lacking(&families, library.index()).is_empty()
+    });
+    if !complete {
+        let reason = told.notice().map(|notice| notice.text);
+        let reason = reason.unwrap_or_else(|| "the embedding model is not used here".to_owned());
+        return Err(AnswerError::NoModel { reason });
+    }
+    let library = library?;
+    let bytes = library.index().encode()?;
+    super::write_named(file, &bytes)?;
+    Ok(Refreshed {
+        schema: "jobwise/kb-vectors/1",
+        sections: library.index().sections(),
+        examples: library.index().examples(),
+        embedded,
+        file: file.to_owned(),
+        bytes: bytes.len(),
     })
 }
 
@@ -108,10 +221,11 @@ pub struct Hits {
 /// Searches the notes for plain words.
 pub fn search(world: World<'_>, words: &str, limit: usize) -> Result<Hits, AnswerError> {
     let (families, broken) = world.families()?;
-    let (library, _, mut notices) = library(world, &families)?;
+    let Opened { library, mut notices, told, .. } = library(world, &families)?;
     notices.extend(broken.iter().map(super::left_out));
     let query = Query { text: words, examples: &[], family: None, wants: Wants::Any };
     let matches = library.search(&query, limit);
+    notices.extend(told.notice());
     Ok(Hits { schema: "jobwise/kb-search/1", query: words.to_owned(), matches, notices })
 }
 
@@ -201,6 +315,8 @@ pub struct Check {
     pub signals: usize,
     /// What is wrong; empty when all is well.
     pub findings: Vec<Finding>,
+    /// What is less good than it could be.
+    pub notices: Vec<Notice>,
 }
 
 /// Proves that every note is sound: see `kb check --help`.
@@ -218,5 +334,15 @@ pub fn check(world: World<'_>) -> Result<Check, AnswerError> {
         families: families.len(),
         signals: families.iter().map(|family| family.signals.len()).sum(),
         findings,
+        notices: outdated()?.into_iter().collect(),
     })
+}
+
+/// Built-in notes that have changed since their vectors were made are found by their words alone.
+fn outdated() -> Result<Option<Notice>, AnswerError> {
+    let lacking = lacking(&knowledge::built_in()?, &Index::built_in()?);
+    let Some(first) = lacking.first() else { return Ok(None) };
+    let texts = text::count(lacking.len() as u64, "built-in text");
+    let text = format!("{texts} changed since the vectors were made, such as {first}");
+    Ok(Some(Notice::warning("vectors-outdated", text).hint("jobwise kb vectors makes them")))
 }

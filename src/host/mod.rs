@@ -11,6 +11,7 @@ pub mod allow;
 mod command;
 mod file;
 mod manifest;
+pub mod packages;
 mod packed;
 mod recording;
 mod replay;

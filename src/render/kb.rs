@@ -4,7 +4,9 @@ use std::io;
 
 use super::Report;
 use super::page::{Column, Label, Page};
-use crate::answer::kb::{Built, Check, Hits, Listing, Literals, Note};
+use crate::answer::kb::{Built, Check, Hits, Listing, Literals, Note, Refreshed};
+use crate::answer::models::{Candidate, Installed, Models, Removed, Whereabouts};
+use crate::model::Bytes;
 use crate::retrieve::first_steps;
 use crate::text;
 
@@ -21,6 +23,8 @@ impl Report for Built {
             self.bytes
         );
         page.entry("", 0, Label::Good, &line)?;
+        let embedded = text::count(self.embedded as u64, "text");
+        page.line(&[(Label::Plain, &format!("{embedded} embedded, the others were known"))])?;
         page.line(&[(Label::Plain, &self.index.display().to_string())])?;
         page.notices(&self.notices)
     }
@@ -129,6 +133,83 @@ impl Report for Check {
             text::count(self.findings.len() as u64, "finding")
         );
         let label = if self.findings.is_empty() { Label::Good } else { Label::Bad };
-        page.line(&[(label, &what)])
+        page.line(&[(label, &what)])?;
+        page.notices(&self.notices)
+    }
+}
+
+impl Report for Refreshed {
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let line = format!(
+            "vectors of {} and {}, {} embedded now ({} bytes)",
+            text::count(self.sections as u64, "section"),
+            text::count(self.examples as u64, "example"),
+            self.embedded,
+            self.bytes
+        );
+        page.entry("", 0, Label::Good, &line)?;
+        page.line(&[(Label::Plain, &self.file.display().to_string())])
+    }
+}
+
+impl Report for Models {
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        for (index, row) in self.files.iter().enumerate() {
+            if index > 0 {
+                page.gap()?;
+            }
+            page.row(&[(Label::Strong, &row.name), (Label::Dim, row.what)])?;
+            let size = format!("{} ({} to fetch)", Bytes(row.bytes), Bytes(row.download));
+            for (name, value) in [
+                ("file", row.file),
+                ("size", &*size),
+                ("package", row.package),
+                ("licence", row.licence),
+                ("sha256", row.sha256),
+            ] {
+                page.entry(name, MARGIN, Label::Plain, value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Report for Whereabouts {
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        for candidate in &self.candidates {
+            let Candidate { what, path, place, used, why_not } = candidate;
+            let path = path.display().to_string();
+            let label = if *used { Label::Good } else { Label::Dim };
+            page.entry(what, MARGIN, label, &path)?;
+            let why = why_not.as_deref().unwrap_or("used");
+            page.entry("", MARGIN, Label::Dim, &format!("{place}: {why}"))?;
+        }
+        page.notices(&self.notices)
+    }
+}
+
+impl Report for Installed {
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        for file in &self.files {
+            page.entry(file.what, MARGIN, Label::Good, &file.path.display().to_string())?;
+            let from = match &file.from {
+                Some(from) => format!("verified, from {from}"),
+                None => "verified, was there already".to_owned(),
+            };
+            page.entry("", MARGIN, Label::Dim, &from)?;
+        }
+        page.notices(&self.notices)
+    }
+}
+
+impl Report for Removed {
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        if self.files.is_empty() {
+            page.line(&[(Label::Plain, "nothing was installed there")])?;
+        }
+        for file in &self.files {
+            page.entry("removed", MARGIN, Label::Plain, &file.display().to_string())?;
+        }
+        Ok(())
     }
 }

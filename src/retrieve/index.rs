@@ -54,10 +54,18 @@ impl std::fmt::Debug for Index {
     }
 }
 
+/// Made by `kb vectors`: sections and examples of the built-in notes, as they were then.
+const BUILT_IN: &[u8] = include_bytes!("../../knowledge/vectors.bin");
+
 /// A text with its vector.
 pub(super) type Embedded = (TextHash, Vec<f32>);
 
 impl Index {
+    /// The vectors that come with the program.
+    pub fn built_in() -> Result<Self, RetrieveError> {
+        Self::decode(BUILT_IN, &super::model_space())
+    }
+
     /// An index of nothing.
     pub fn empty(space: Space) -> Result<Self, RetrieveError> {
         Self::of(space, Vec::new(), HashSet::new(), Vec::new())

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::Serialize;
 
-use crate::knowledge::{Family, Section, SignalSource};
+use crate::knowledge::{Family, Section, Signal, SignalSource};
 use crate::model::{Domain, FamilyId};
 use bm25::Bm25;
 pub use embed::{EmbedError, Embedder, HashEmbedder, Space};
@@ -262,6 +262,15 @@ impl Library {
         Ok(Self { bm25: words_of(&chunks), chunks, index, embedder })
     }
 
+    /// The same with other vectors of the same space.
+    pub fn with(self, index: Index) -> Result<Self, RetrieveError> {
+        if index.space != self.index.space {
+            let (found, expected) = (index.space.to_string(), self.index.space.to_string());
+            return Err(RetrieveError::Foreign { found, expected });
+        }
+        Ok(Self { index, ..self })
+    }
+
     /// The vectors, to be kept.
     pub fn index(&self) -> &Index {
         &self.index
@@ -392,6 +401,25 @@ fn relative(mut scores: Vec<f64>) -> Vec<f64> {
     scores
 }
 
+/// The texts of `families` that have no vector in `index`, as `family/heading` and `family/signal`.
+pub fn lacking(families: &[Family], index: &Index) -> Vec<String> {
+    let sections = families.iter().flat_map(|family| {
+        let lacking = family
+            .sections
+            .iter()
+            .filter(|section| index.place(TextHash::of(&meaning_of(family, section))).is_none());
+        lacking.map(|section| format!("{}/{}", family.id, section.heading))
+    });
+    let examples = families.iter().flat_map(|family| {
+        let lacking = logged(family).filter(|signal| {
+            let example = signal.example.as_deref();
+            example.is_some_and(|text| index.example(TextHash::of(text)).is_none())
+        });
+        lacking.map(|signal| format!("{}/{}", family.id, signal.id))
+    });
+    sections.chain(examples).collect()
+}
+
 /// The texts by whose meaning the sections of a family are found.
 fn sections(family: &Family) -> impl Iterator<Item = String> + '_ {
     family.sections.iter().map(|section| meaning_of(family, section))
@@ -403,8 +431,11 @@ fn meaning_of(family: &Family, section: &Section) -> String {
 
 /// The examples of a family's signals: lines of logs, reasons, messages.
 fn examples(family: &Family) -> impl Iterator<Item = &str> {
-    let logged = family.signals.iter().filter(|signal| signal.from != SignalSource::Record);
-    logged.filter_map(|signal| signal.example.as_deref())
+    logged(family).filter_map(|signal| signal.example.as_deref())
+}
+
+fn logged(family: &Family) -> impl Iterator<Item = &Signal> {
+    family.signals.iter().filter(|signal| signal.from != SignalSource::Record)
 }
 
 /// More texts at once would only make the progress coarse.
