@@ -56,15 +56,21 @@ impl Bm25 {
         })
     }
 
-    /// The score of every chunk; a word asked twice counts once.
-    pub(super) fn scores(&self, query: &str) -> Vec<f64> {
+    /// The score of every chunk as a share of what a chunk could get that repeats every word of
+    /// the query without end. A word that no chunk has counts as the rarest, so that few words of
+    /// many are few; a word asked twice counts once.
+    pub(super) fn shares(&self, query: &str) -> Vec<f64> {
         let mut scores = vec![0.0; self.lengths.len()];
         let mut asked = terms(query);
         asked.sort_unstable();
         asked.dedup();
-        for postings in asked.iter().filter_map(|term| self.postings.get(term)) {
-            let (all, having) = (self.lengths.len() as f64, postings.len() as f64);
+        let all = self.lengths.len() as f64;
+        let mut most = 0.0;
+        for term in &asked {
+            let postings = self.postings.get(term).map_or(&[][..], Vec::as_slice);
+            let having = postings.len() as f64;
             let rarity = (1.0 + (all - having + 0.5) / (having + 0.5)).ln();
+            most += rarity * (K1 + 1.0);
             for (chunk, count) in postings {
                 let length = self.lengths.get(*chunk).copied().unwrap_or(1.0);
                 let saturated = count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length));
@@ -72,6 +78,9 @@ impl Bm25 {
                     *score += rarity * saturated;
                 }
             }
+        }
+        if most > 0.0 {
+            scores.iter_mut().for_each(|score| *score /= most);
         }
         scores
     }
@@ -84,9 +93,17 @@ mod tests {
     #[test]
     fn a_rare_word_counts_more_than_a_common_one() {
         let bm25 = Bm25::new(["memory node", "memory disk", "memory memory"].into_iter());
-        let scores = bm25.scores("memory disk");
+        let scores = bm25.shares("memory disk");
         assert!(scores[1] > scores[2] && scores[2] > scores[0], "{scores:?}");
-        assert_eq!(bm25.scores("unheard"), [0.0; 3]);
-        assert!(Bm25::new(std::iter::empty()).scores("memory").is_empty());
+        assert_eq!(bm25.shares("unheard"), [0.0; 3]);
+        assert!(Bm25::new(std::iter::empty()).shares("memory").is_empty());
+    }
+
+    #[test]
+    fn one_word_of_many_is_a_small_share_and_no_share_is_above_one() {
+        let bm25 = Bm25::new(["memory node", "disk quota", "memory memory"].into_iter());
+        let [alone, among] = ["disk", "disk of an unheard strange machine"]
+            .map(|query| bm25.shares(query).into_iter().fold(0.0, f64::max));
+        assert!(among < alone / 3.0 && alone <= 1.0, "{alone} {among}");
     }
 }
