@@ -3,6 +3,7 @@
 mod change;
 mod fix;
 mod reading;
+mod shared;
 mod surroundings;
 
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ use crate::sched::{Backend, SchedError};
 use fix::fix;
 pub use fix::{Fix, OwnPage};
 use reading::{Scanned, notices, quote_tails, read_logs};
+pub(super) use shared::Shared;
 pub(super) use surroundings::AtHand;
 use surroundings::{Cluster, Surroundings};
 
@@ -162,6 +164,7 @@ pub(super) struct Engine {
     rules: Rules,
     scanner: Scanner,
     scan: logs::Limits,
+    tail_lines: usize,
     library: Library,
     index: String,
     told: Told,
@@ -173,10 +176,11 @@ impl Engine {
         let rules = Rules::new(families);
         let scanner = Scanner::new(&rules.literals());
         let scan = logs::Limits { bytes: world.config.settings.scan.limit_bytes };
+        let tail_lines = world.config.settings.diagnose.tail_lines;
         let opened = kb::library(world, rules.families(), &pages)?;
         let kb::Opened { library, from: index, mut notices, told } = opened;
         notices.extend(errors.iter().map(super::left_out));
-        Ok((Self { rules, scanner, scan, library, index, told }, notices))
+        Ok((Self { rules, scanner, scan, tail_lines, library, index, told }, notices))
     }
 
     /// The notes that fit a text, best first, whatever the verdict.
@@ -235,6 +239,7 @@ impl Engine {
 pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagnoses, AnswerError> {
     let (engine, notices) = Engine::start(world)?;
     let backend = world.backend();
+    let shared = Shared::new(world);
     let mut answer = Diagnoses {
         schema: "jobwise/diagnose/1",
         diagnoses: Vec::new(),
@@ -242,7 +247,7 @@ pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagn
         notices,
     };
     for text in ids {
-        match asked(&engine, world, &backend, text, hints) {
+        match asked(&engine, &shared, &backend, text, hints) {
             Err(error) => answer.failures.push(Failure { id: text.clone(), error }),
             Ok((diagnoses, notices)) => {
                 answer.add_notices(mask::notices(notices));
@@ -257,15 +262,15 @@ pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagn
 /// Diagnoses the jobs that one id names.
 pub(super) fn asked(
     engine: &Engine,
-    world: World<'_>,
+    shared: &Shared<'_>,
     backend: &Backend<'_>,
     text: &str,
     hints: &Hints,
 ) -> Result<(Vec<Diagnosis>, Vec<Notice>), AnswerError> {
     let (jobs, mut notices) = look_up(backend, text)?;
-    let (jobs, skipped) = worth_diagnosing(jobs, world.config.settings.diagnose.array_tasks);
+    let (jobs, skipped) = worth_diagnosing(jobs, shared.world.config.settings.diagnose.array_tasks);
     notices.extend(skipped);
-    let one = |job| one(engine, job, &mut Cluster::new(world, backend, hints));
+    let one = |job| one(engine, job, &mut Cluster::new(backend, hints, shared));
     Ok((jobs.into_par_iter().map(one).collect(), notices))
 }
 
@@ -324,7 +329,7 @@ fn unmasked(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> 
     let notices = notices(&job, &reports);
     let verdict = classify::decide(&engine.rules, &facts_of(&job, &scanned, &reports));
     if verdict.outcome == Outcome::Unknown {
-        quote_tails(&scanned, &mut reports);
+        quote_tails(&scanned, &mut reports, engine.tail_lines);
     }
     let mut told = Diagnosis { logs: reports, notices, ..bare(engine, job, verdict) };
     told.patch = change::propose(&engine.rules, &mut told, surroundings);
@@ -417,7 +422,7 @@ pub(super) fn of_text(engine: &Engine, text: &[u8]) -> Diagnosis {
         None => classify::decide(&engine.rules, &Facts { job: None, ..facts }),
     };
     if verdict.outcome == Outcome::Unknown {
-        quote_tails(&scanned, &mut reports);
+        quote_tails(&scanned, &mut reports, engine.tail_lines);
     }
     let mut told = Diagnosis { logs: reports, ..bare(engine, job, verdict) };
     fix::fill(&mut told);

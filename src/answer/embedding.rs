@@ -216,7 +216,7 @@ pub(super) fn choose(world: World<'_>) -> (Box<dyn Embedder>, Told) {
     let settings = &world.config.settings.retrieval;
     match settings.embeddings {
         Embeddings::Hash => (Box::new(HashEmbedder), Told(None)),
-        _ if !world.stored_index => (Box::new(NoModel), Told(None)),
+        _ if !world.live => (Box::new(NoModel), Told(None)),
         Embeddings::Auto | Embeddings::Model => {
             let model = Arc::new(OnDemand {
                 places: Places::of(settings, world.machine),

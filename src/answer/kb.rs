@@ -10,9 +10,7 @@ use crate::classify::{self, Rules};
 use crate::knowledge::{self, Family, Finding, Notes, Page, Provenance};
 use crate::logs::{self, Limits, Scanner};
 use crate::model::{Domain, Edit, FamilyId, Notice};
-use crate::retrieve::{
-    Index, Library, Match, NoModel, Query, RetrieveError, Wants, lacking, model_space,
-};
+use crate::retrieve::{Index, Library, Match, NoModel, Query, RetrieveError, Wants, model_space};
 use crate::text;
 
 /// The description and the index in one file, so that they are replaced together.
@@ -36,41 +34,25 @@ pub(super) fn library(
 ) -> Result<Opened, AnswerError> {
     let (embedder, told) = embedding::choose(world);
     let mut notices = Vec::new();
-    let mut refuse = |error: RetrieveError| {
-        let text = format!("the stored index was not used: {error}");
-        notices.push(Notice::warning("index", text).hint("run: jobwise kb build"));
-    };
     // An index that cannot be read is as good as none: it can be built again.
-    let store = world.store.filter(|_| world.stored_index);
-    let stored = store.and_then(|store| store.read(INDEX).ok().flatten());
-    let stored = stored.map(|file| Index::decode(&file, &embedder.space()));
-    let built_in = embedder.space() == model_space();
-    let library = match stored {
-        Some(Ok(index)) => {
-            let library = Library::open(families, pages, embedder, index)?;
-            let changed = library.unseen();
-            if changed.is_empty() {
-                let from = "stored index".to_owned();
-                return Ok(Opened { library, from, notices, told });
+    let store = world.store.filter(|_| world.live);
+    let space = embedder.space();
+    if let Some(file) = store.and_then(|store| store.read(INDEX).ok().flatten()) {
+        match Index::decode(&file, &space).and_then(|index| index.of_all(families, pages)) {
+            Ok(index) => {
+                let library = Library::open(families, pages, embedder, index)?;
+                return Ok(Opened { library, from: "stored index".to_owned(), notices, told });
             }
-            refuse(RetrieveError::Stale { changed });
-            if built_in {
-                library.with(Index::built_in()?)?
-            } else {
-                let embedder = embedding::choose(world).0;
-                Library::build(families, pages, embedder, &[], &mut |_, _| {})?
+            Err(error) => {
+                let text = format!("the stored index was not used: {error}");
+                notices.push(Notice::warning("index", text).hint("run: jobwise kb build"));
             }
         }
-        other => {
-            if let Some(Err(error)) = other {
-                refuse(error);
-            }
-            if built_in {
-                Library::open(families, pages, embedder, Index::built_in()?)?
-            } else {
-                Library::build(families, pages, embedder, &[], &mut |_, _| {})?
-            }
-        }
+    }
+    let library = if space == model_space() {
+        Library::open(families, pages, embedder, Index::built_in()?)?
+    } else {
+        Library::build(families, pages, embedder, &[], &mut |_, _| {})?
     };
     let own = families.iter().any(|family| family.provenance != Provenance::BuiltIn);
     let own = own || !pages.is_empty();
@@ -136,10 +118,10 @@ pub fn build(world: World<'_>, progress: Progress<'_>) -> Result<Built, AnswerEr
     let without = library.without_vector();
     let mut notices: Vec<Notice> = errors.iter().map(super::left_out).collect();
     notices.extend(told.notice());
-    if !without.is_empty() {
+    if without > 0 {
         let text = format!(
             "{} without a vector: found by words alone",
-            text::count(without.len() as u64, "section")
+            text::count(without as u64, "section")
         );
         notices.push(Notice::info("no-vector", text).hint("jobwise kb model install"));
     }
@@ -149,7 +131,7 @@ pub fn build(world: World<'_>, progress: Progress<'_>) -> Result<Built, AnswerEr
         pages: pages.len(),
         chunks: library.sections(),
         embedded,
-        without_vector: without.len(),
+        without_vector: without,
         embedder: library.space().model.clone(),
         search: library.index().search_kind(),
         index: store.root().join(INDEX),
@@ -193,7 +175,7 @@ pub fn vectors(
     };
     let library = Library::build(&families, &[], embedder, &known, &mut hear);
     let complete = library.as_ref().is_ok_and(|library| {
-        library.space() == &model_space() && lacking(&families, library.index()).is_empty()
+        library.space() == &model_space() && library.index().lacking(&families).is_empty()
     });
     if !complete {
         let reason = told.notice().map(|notice| notice.text);
@@ -404,7 +386,7 @@ pub fn check(world: World<'_>) -> Result<Check, AnswerError> {
 
 /// Built-in notes that have changed since their vectors were made are found by their words alone.
 fn outdated() -> Result<Option<Notice>, AnswerError> {
-    let lacking = lacking(&knowledge::built_in()?, &Index::built_in()?);
+    let lacking = Index::built_in()?.lacking(&knowledge::built_in()?);
     let Some(first) = lacking.first() else { return Ok(None) };
     let texts = text::count(lacking.len() as u64, "built-in text");
     let text = format!("{texts} changed since the vectors were made, such as {first}");

@@ -535,7 +535,8 @@ pub(crate) mod tests {
             overlays: &[],
             config: &config,
             store: None,
-            stored_index: false,
+            live: false,
+            fresh: false,
         };
         stats(world, &question).expect("an answer")
     }

@@ -3,6 +3,8 @@
 //! A page is found by its words and shown; it never decides a cause. One whose file is named like a
 //! family says what to do about that family here. It refuses nothing: any text is a page.
 
+use std::path::Path;
+
 use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
 use serde::Serialize;
 
@@ -29,7 +31,8 @@ const UNDER: &str = " > ";
 pub fn page(path: &str, text: &str) -> Page {
     let name = path.rsplit('/').next().unwrap_or(path);
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
-    let (title, sections) = if name.ends_with(".md") { parts(text) } else { (None, Vec::new()) };
+    let is_markdown = Path::new(name).extension().is_some_and(|end| end == "md");
+    let (title, sections) = if is_markdown { parts(text) } else { (None, Vec::new()) };
     let title = title.filter(|title| !title.is_empty());
     let title = title.unwrap_or_else(|| stem.replace(['_', '-'], " "));
     let sections = if sections.is_empty() {

@@ -45,28 +45,55 @@ impl Bm25 {
     /// Whether a text has anything to do with the chunks: one of its words is theirs, with a slip of
     /// the hand perhaps, or joined with others.
     pub(super) fn knows(&self, text: &str) -> bool {
-        /// Shorter words are near to too many others.
-        const LEAST: usize = 5;
-        let known = || self.postings.keys().map(String::as_str).filter(|term| term.len() >= LEAST);
-        terms(text).iter().any(|word| {
-            self.postings.contains_key(word)
-                || word.len() >= LEAST
-                    && (known().any(|term| word.contains(term))
-                        || did_you_mean(word, known()).is_some())
-        })
+        terms(text)
+            .iter()
+            .any(|word| self.postings.contains_key(word) || !self.meant(word).is_empty())
     }
 
-    /// The score of every chunk as a share of what a chunk could get that repeats every word of
-    /// the query without end. A word that no chunk has counts as the rarest, so that few words of
-    /// many are few; a word asked twice counts once.
+    /// What a word that no chunk has may have been meant as: the longest known words that are
+    /// joined in it, or else the nearest known word.
+    fn meant(&self, word: &str) -> Vec<&str> {
+        /// Shorter words are near to too many others.
+        const LEAST: usize = 5;
+        if word.len() < LEAST || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+            return Vec::new();
+        }
+        let known = || self.postings.keys().map(String::as_str).filter(|term| term.len() >= LEAST);
+        let mut joined: Vec<&str> = known().filter(|term| word.contains(term)).collect();
+        let whole = joined.clone();
+        joined.retain(|term| !whole.iter().any(|other| other != term && other.contains(term)));
+        if joined.is_empty() {
+            let near = |term: &&str| term.len().abs_diff(word.len()) <= word.len() / 3;
+            joined.extend(did_you_mean(word, known().filter(near)));
+        }
+        joined
+    }
+
+    /// The score of every chunk as a share of what a chunk could get that repeats every word of the
+    /// query without end. A word that no chunk has counts as the rarest, so that few words of many
+    /// are few; a word asked twice counts once.
     pub(super) fn shares(&self, query: &str) -> Vec<f64> {
+        /// So many words are typed by a person; more are a program's, which makes no slips.
+        const TYPED: usize = 16;
         let mut scores = vec![0.0; self.lengths.len()];
-        let mut asked = terms(query);
+        let words = terms(query);
+        let mut asked: Vec<&str> = Vec::new();
+        for word in &words {
+            let meant = if self.postings.contains_key(word) || words.len() > TYPED {
+                Vec::new()
+            } else {
+                self.meant(word)
+            };
+            if meant.is_empty() {
+                asked.push(word);
+            }
+            asked.extend(meant);
+        }
         asked.sort_unstable();
         asked.dedup();
         let all = self.lengths.len() as f64;
         let mut most = 0.0;
-        for term in &asked {
+        for term in asked {
             let postings = self.postings.get(term).map_or(&[][..], Vec::as_slice);
             let having = postings.len() as f64;
             let rarity = (1.0 + (all - having + 0.5) / (having + 0.5)).ln();
@@ -80,7 +107,9 @@ impl Bm25 {
             }
         }
         if most > 0.0 {
-            scores.iter_mut().for_each(|score| *score /= most);
+            for score in &mut scores {
+                *score /= most;
+            }
         }
         scores
     }

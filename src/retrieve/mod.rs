@@ -1,8 +1,8 @@
 //! Finding the section of the knowledge base that answers a question.
 //!
 //! Every section of every family and page is a chunk. How the note that answers is chosen, and which
-//! of its sections, stands in [`mod@rank`]. Which cause is right is not decided here: a named family
-//! is taken at its word.
+//! of its sections, stands in `rank`. Which cause is right is not decided here: a named family is
+//! taken at its word.
 //!
 //! The same families and question give the same answer in the same order on every machine. Nothing
 //! is read or written: an index is encoded to bytes and decoded from bytes, and is checked by hash
@@ -18,6 +18,7 @@ mod vectors;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::OnceLock;
 
 use serde::Serialize;
 
@@ -127,7 +128,8 @@ pub struct Library {
     chunks: Vec<Chunk>,
     /// The examples of each family's signals.
     examples: BTreeMap<FamilyId, Vec<TextHash>>,
-    bm25: Bm25,
+    /// Of all sections, made for the first question that needs it: it takes longer than all else.
+    bm25: OnceLock<Bm25>,
     index: Index,
     embedder: Box<dyn Embedder>,
 }
@@ -139,10 +141,6 @@ impl std::fmt::Debug for Library {
             .field("index", &self.index)
             .finish_non_exhaustive()
     }
-}
-
-fn words_of(chunks: &[Chunk]) -> Bm25 {
-    Bm25::new(chunks.iter().map(|chunk| chunk.text.as_str()))
 }
 
 impl Library {
@@ -161,7 +159,7 @@ impl Library {
         }
         let chunks = chunks(families, pages);
         let examples = hashes(families);
-        Ok(Self { bm25: words_of(&chunks), chunks, examples, index, embedder })
+        Ok(Self { chunks, examples, bm25: OnceLock::new(), index, embedder })
     }
 
     /// The sections of `families`, each with a vector: that of `known` where its text has not
@@ -211,16 +209,7 @@ impl Library {
         let examples = vectors(examples.into_keys().collect());
         let index = Index::of(space, sections, without, examples)?;
         let examples = hashes(families);
-        Ok(Self { bm25: words_of(&chunks), chunks, examples, index, embedder })
-    }
-
-    /// The same with other vectors of the same space.
-    pub fn with(self, index: Index) -> Result<Self, RetrieveError> {
-        if index.space != self.index.space {
-            let (found, expected) = (index.space.to_string(), self.index.space.to_string());
-            return Err(RetrieveError::Foreign { found, expected });
-        }
-        Ok(Self { index, ..self })
+        Ok(Self { chunks, examples, bm25: OnceLock::new(), index, embedder })
     }
 
     /// The vectors, to be kept.
@@ -233,19 +222,10 @@ impl Library {
         self.chunks.len()
     }
 
-    /// The sections whose text was not there when the index was built, as `family/heading`.
-    pub fn unseen(&self) -> Vec<String> {
-        self.named(|chunk| !self.index.has_seen(chunk.meaning))
-    }
-
-    /// The sections that are found by their words alone, as `family/heading`.
-    pub fn without_vector(&self) -> Vec<String> {
-        self.named(|chunk| self.index.place(chunk.meaning).is_none())
-    }
-
-    fn named(&self, which: impl Fn(&Chunk) -> bool) -> Vec<String> {
-        let name = |chunk: &Chunk| format!("{}/{}", chunk.found.family, chunk.found.heading);
-        self.chunks.iter().filter(|chunk| which(chunk)).map(name).collect()
+    /// How many sections are found by their words alone.
+    pub fn without_vector(&self) -> usize {
+        let lacking = |chunk: &&Chunk| self.index.place(chunk.meaning).is_none();
+        self.chunks.iter().filter(lacking).count()
     }
 
     /// Which space the vectors are of.
@@ -282,24 +262,57 @@ impl Library {
         // The cosine does not ask how long it is.
         sum
     }
+
+    /// The share of every section by words. Where the family is known only its own sections are to
+    /// be told apart.
+    fn words(&self, query: &Query<'_>) -> Vec<f64> {
+        let Some(family) = query.family else { return self.bm25().shares(query.text) };
+        let own = || self.chunks.iter().filter(|chunk| chunk.found.family == *family);
+        let mut shares = Bm25::new(own().map(|chunk| chunk.text.as_str())).shares(query.text);
+        let mut shares = shares.drain(..);
+        let of = |chunk: &Chunk| (chunk.found.family == *family).then(|| shares.next()).flatten();
+        self.chunks.iter().map(of).map(Option::unwrap_or_default).collect()
+    }
+
+    fn bm25(&self) -> &Bm25 {
+        let texts = || self.chunks.iter().map(|chunk| chunk.text.as_str());
+        self.bm25.get_or_init(|| Bm25::new(texts()))
+    }
 }
 
-/// The texts of `families` that have no vector in `index`, as `family/heading` and `family/signal`.
-pub fn lacking(families: &[Family], index: &Index) -> Vec<String> {
-    let sections = families.iter().flat_map(|family| {
-        let lacking = family.sections.iter().filter(|section| {
-            index.place(TextHash::of(&meaning_of(&family.title, section))).is_none()
-        });
-        lacking.map(|section| format!("{}/{}", family.id, section.heading))
-    });
-    let examples = families.iter().flat_map(|family| {
-        let lacking = logged(family).filter(|signal| {
-            let example = signal.example.as_deref();
-            example.is_some_and(|text| index.example(TextHash::of(text)).is_none())
-        });
-        lacking.map(|signal| format!("{}/{}", family.id, signal.id))
-    });
-    sections.chain(examples).collect()
+impl Index {
+    /// Itself, if all sections of these notes were there when it was built.
+    pub fn of_all(self, families: &[Family], pages: &[Page]) -> Result<Self, RetrieveError> {
+        let changed = sections_that(families, pages, |text| !self.has_seen(text));
+        if changed.is_empty() { Ok(self) } else { Err(RetrieveError::Stale { changed }) }
+    }
+
+    /// The texts of `families` without a vector, as `family/heading` and `family/signal`.
+    pub fn lacking(&self, families: &[Family]) -> Vec<String> {
+        let mut lacking = sections_that(families, &[], |text| self.place(text).is_none());
+        for family in families {
+            let unknown = |text: &str| self.example(TextHash::of(text)).is_none();
+            let signals = logged(family).filter(|one| one.example.as_deref().is_some_and(unknown));
+            lacking.extend(signals.map(|signal| format!("{}/{}", family.id, signal.id)));
+        }
+        lacking
+    }
+}
+
+/// Sections by the hash of their text, as `family/heading`.
+fn sections_that(
+    families: &[Family],
+    pages: &[Page],
+    which: impl Fn(TextHash) -> bool,
+) -> Vec<String> {
+    let families = families.iter().map(|family| (&family.id, &family.title, &family.sections));
+    let notes = families.chain(pages.iter().map(|page| (&page.id, &page.title, &page.sections)));
+    let mut those = Vec::new();
+    for (id, title, sections) in notes {
+        let wanted = sections.iter().filter(|one| which(TextHash::of(&meaning_of(title, one))));
+        those.extend(wanted.map(|one| format!("{id}/{}", one.heading)));
+    }
+    those
 }
 
 /// The texts by whose meaning the sections of a family are found.

@@ -152,10 +152,12 @@ impl Library {
             Method::Meaning => (0.0, 1.0),
             Method::Fused => (WORDS_SHARE, 1.0 - WORDS_SHARE),
         };
-        let mut bm25 = self.bm25.shares(query.text);
-        bm25.iter_mut().for_each(|share| *share *= words);
-        let mut dense = if meaning > 0.0 { self.meaning(query) } else { vec![0.0; bm25.len()] };
-        dense.iter_mut().for_each(|share| *share *= meaning);
+        let times = |shares: Vec<f64>, by: f64| -> Vec<f64> {
+            shares.into_iter().map(|share| share * by).collect()
+        };
+        let bm25 = times(self.words(query), words);
+        let dense = if meaning > 0.0 { self.meaning(query) } else { vec![0.0; bm25.len()] };
+        let dense = times(dense, meaning);
 
         let mut matches = Vec::new();
         let mut first = 0;
@@ -216,7 +218,7 @@ impl Library {
         } else {
             Meaning::Examples(query.examples)
         };
-        let known = !query.examples.is_empty() || self.bm25.knows(query.text);
+        let known = !query.examples.is_empty() || self.bm25().knows(query.text);
         if !known && !self.embedder.understands() {
             return nothing();
         }
