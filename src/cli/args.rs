@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::knowledge::Check;
+use crate::knowledge::{Check, VALUES};
 use crate::model::{BaseState, Edit};
 
 /// Says why a batch job failed, and what exactly to change
@@ -448,12 +448,14 @@ fn share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "a share is a number from 0 to 1".to_owned())
 }
 
-/// The closed vocabularies that front matter may use.
+/// The closed vocabularies that a note may use.
 fn check_help() -> String {
     format!(
-        "Checks:\n  {}\nEdits:\n  {}\nStates:\n  {}",
+        "Checks:\n  {}\nEdits:\n  {}\nStates:\n  {}\nPlaces that an answer fills in, \
+         {{NAME|words where it is not known}}:\n  {}, and what the family's patterns capture",
         Check::ALL.map(|(name, meaning)| format!("{name}: {meaning}")).join("\n  "),
         Edit::FORMS.join("\n  "),
         BaseState::words().collect::<Vec<_>>().join(" "),
+        VALUES.join(" "),
     )
 }

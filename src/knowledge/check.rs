@@ -100,7 +100,7 @@ pub fn check(families: &[Family], holds_stem: &dyn Fn(&str) -> bool) -> Vec<Find
 
 /// What an answer knows beside the values that signals capture: the job, its partition, the node it
 /// ran on where that is one, and the changes that are proposed.
-const VALUES: [&str; 6] = ["job", "partition", "node", "memory", "time", "exclude"];
+pub const VALUES: [&str; 6] = ["job", "partition", "node", "memory", "time", "exclude"];
 
 /// A place that nothing ever fills in is a misspelt name.
 fn check_placeholders(family: &Family, findings: &mut Vec<Finding>) {

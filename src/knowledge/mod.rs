@@ -10,7 +10,7 @@ mod page;
 mod parse;
 mod placeholder;
 
-pub use check::{Finding, SECTIONS, check};
+pub use check::{Finding, SECTIONS, VALUES, check};
 pub use family::{Check, Family, Provenance, RecordPattern, Section, Signal, SignalSource};
 pub use page::{Page, page};
 pub use parse::{KnowledgeError, Notes, built_in, parse};

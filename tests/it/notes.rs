@@ -7,7 +7,8 @@ use serde_json::Value;
 use crate::run::{Shown, Test};
 
 /// The example of GNU coreutils on a full quota.
-const QUOTA: &[u8] = b"cp: cannot create regular file '/scratch/alice/0809.sh': Disk quota exceeded\n";
+const QUOTA: &[u8] =
+    b"cp: cannot create regular file '/scratch/alice/0809.sh': Disk quota exceeded\n";
 
 fn json(shown: &Shown) -> Value {
     serde_json::from_str(&shown.stdout).expect("one document")
@@ -26,21 +27,32 @@ fn family(id: &str, title: &str, literal: &str, fix: &str) -> String {
 #[test]
 fn a_site_s_page_on_a_family_comes_first_for_that_failure() {
     let test = Test::new("own-page");
-    test.file("notes/disk_quota.md", b"# Quotas on Hummel\n\n## Fixes\n\n1. Run `hummel-quota -v`.\n");
+    test.file(
+        "notes/disk_quota.md",
+        b"# Quotas on Hummel\n\n## Fixes\n\n1. Run `hummel-quota -v`.\n",
+    );
     test.file("job.log", QUOTA);
     let (log, notes) = (test.path("job.log"), test.path("notes"));
     let (log, notes) = (log.display().to_string(), notes.display().to_string());
     let given = ["diagnose", "--log", &log, "--knowledge", &notes];
     let shown = test.run(&given);
     shown.ends(0).says("(disk_quota)").says("built-in notes and yours");
-    let at = |text: &str| shown.stdout.find(text).unwrap_or_else(|| panic!("{text}: {}", shown.all()));
+    let at =
+        |text: &str| shown.stdout.find(text).unwrap_or_else(|| panic!("{text}: {}", shown.all()));
     assert!(at("hummel-quota -v") < at("lfs quota"), "{}", shown.all());
     assert!(at("Quotas on Hummel") < at("disk_quota.md") && at("disk_quota.md") < at("lfs quota"));
     shown.says("jobwise kb show disk_quota");
     // The pages of a family stand with its note, and are found by their own words.
-    test.run(&["kb", "show", "disk_quota", "--knowledge", &notes]).ends(0).says("hummel-quota").says("lfs quota");
+    test.run(&["kb", "show", "disk_quota", "--knowledge", &notes])
+        .ends(0)
+        .says("hummel-quota")
+        .says("lfs quota");
     let found = json(&test.run(&["kb", "search", "hummel quota", "--json", "--knowledge", &notes]));
-    assert!(found["matches"][0]["chunk"]["page"].as_str().is_some_and(|page| page.ends_with("disk_quota.md")));
+    assert!(
+        found["matches"][0]["chunk"]["page"]
+            .as_str()
+            .is_some_and(|page| page.ends_with("disk_quota.md"))
+    );
     test.run(&["kb", "list", "--knowledge", &notes]).ends(0).says("disk_quota.md");
     // What is kept is of these notes, and is used for them.
     test.run(&["kb", "build", "--knowledge", &notes]).ends(0);
@@ -64,8 +76,11 @@ fn a_family_in_place_of_a_built_in_one_is_shown_as_such_and_a_later_folder_wins(
     let fix = &json(&shown)["diagnoses"][0]["fix"];
     assert_eq!(fix["steps"][0], "Run `two`.");
     assert!(fix["provenance"]["replacement"].as_str().is_some_and(|path| path.contains("/two/")));
-    test.run(&["kb", "show", "disk_quota", "--knowledge", &folders[0]]).says("in place of the built-in note");
-    test.run(&["kb", "list", "--knowledge", &folders[0]]).says("replaced").says("one/disk_quota.md");
+    test.run(&["kb", "show", "disk_quota", "--knowledge", &folders[0]])
+        .says("in place of the built-in note");
+    test.run(&["kb", "list", "--knowledge", &folders[0]])
+        .says("replaced")
+        .says("one/disk_quota.md");
     // The same by the environment.
     let test = test.env("JOBWISE_KNOWLEDGE", &folders.join(":"));
     test.run(&["diagnose", "--log", &log]).ends(0).says("Run `two`");
@@ -87,16 +102,21 @@ fn a_malformed_note_is_refused_with_its_line_and_the_others_are_read() {
     let shown = test.run(&["diagnose", "--log", &log, "--knowledge", &notes]);
     shown.says("(myfs_gone)").says("Wait for `myfs up`");
     shown.says("broken.md:8: ").says("unknown field `rol`").says("cut.md:1: has no front matter");
-    test.run(&["kb", "search", "helpdesk zebra", "--knowledge", &notes]).ends(0).says("How to get help");
+    test.run(&["kb", "search", "helpdesk zebra", "--knowledge", &notes])
+        .ends(0)
+        .says("How to get help");
     let check = test.run(&["kb", "check", "--knowledge", &notes]);
-    check.ends(1).says("unknown field `rol`").says("typo.md:").says("fills in 'nod'");
+    assert_eq!(check.code, 1, "{}", check.all());
+    check.says("unknown field `rol`").says("typo.md:").says("fills in 'nod'");
 }
 
 #[test]
 fn tickets_become_notes_without_their_secrets_as_often_as_one_likes() {
     let test = Test::new("tickets");
     let token = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
-    let text = format!("\u{1b}[31mzebrafish index\u{1b}[0m was stale\nexport GITHUB_TOKEN={token}\nRebuilt it: solved.\n");
+    let text = format!(
+        "\u{1b}[31mzebrafish index\u{1b}[0m was stale\nexport GITHUB_TOKEN={token}\nRebuilt it: solved.\n"
+    );
     test.file("tickets/Zebra 17.txt", text.as_bytes());
     test.file("tickets/18.md", b"# Walrus node lost its fabric\n\nThe cable was replaced.\n");
     test.file("tickets/ignored.pdf", b"%PDF");
@@ -104,8 +124,13 @@ fn tickets_become_notes_without_their_secrets_as_often_as_one_likes() {
     let tickets = test.path("tickets").display().to_string();
     let import = ["kb", "import", &tickets];
     let shown = test.run(&import);
-    shown.ends(0).says("ticket-zebra-17.md").says("1 secret masked").says("Walrus node lost its fabric");
-    let note = fs::read_to_string(test.path("home/cache/notes/ticket-zebra-17.md")).expect("imported");
+    shown
+        .ends(0)
+        .says("ticket-zebra-17.md")
+        .says("1 secret masked")
+        .says("Walrus node lost its fabric");
+    let note =
+        fs::read_to_string(test.path("home/cache/notes/ticket-zebra-17.md")).expect("imported");
     assert!(!note.contains(token) && !note.contains('\u{1b}'), "{note}");
     assert!(note.contains("Rebuilt it: solved."));
     // They are read without being named, and only where this machine is asked.
@@ -133,14 +158,18 @@ fn steps_hold_the_values_that_the_log_names_and_never_a_command_of_its_own() {
         (
             "Lmod has detected the following error:  The following module(s) are unknown: \"gcc/99.1\"",
             "module spider gcc/99.1",
-            "module spider NAME",
+            "module spider NAME`",
         ),
         (
             "Lmod has detected the following error:  The following module(s) are unknown: \"x;rm${IFS}-rf\"",
             "module spider NAME",
             "rm${IFS}-rf`",
         ),
-        ("bash: line 7: samtools: command not found", "module spider samtools", "module spider PROGRAM"),
+        (
+            "bash: line 7: samtools: command not found",
+            "module spider samtools",
+            "module spider PROGRAM",
+        ),
     ] {
         test.file("job.log", format!("start\n{line}\n").as_bytes());
         let log = test.path("job.log").display().to_string();
@@ -159,7 +188,9 @@ fn steps_hold_the_values_that_the_log_names_and_never_a_command_of_its_own() {
 #[test]
 fn no_answer_shows_an_empty_place() {
     let test = Test::new("places");
-    for command in [&["kb", "show", "module_load"][..], &["kb", "search", "module cannot be loaded"]] {
+    for command in
+        [&["kb", "show", "module_load"][..], &["kb", "search", "module cannot be loaded"]]
+    {
         let shown = test.run(command);
         shown.ends(0).says("module spider NAME");
         assert!(!shown.stdout.contains("{module"), "{}", shown.all());
