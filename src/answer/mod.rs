@@ -65,10 +65,18 @@ impl<'w> World<'w> {
             names.sort_unstable();
             let paths = names.into_iter().map(|name| folder.join(name));
             for path in paths.filter(|path| path.extension().is_some_and(|end| end == "md")) {
-                let content = self.machine.open(&path)?;
-                let bytes = content.read_all(NOTE_LIMIT);
-                let bytes = bytes.map_err(|error| FileError::from_io(&path, &error))?;
-                files.push((path.display().to_string(), bytes));
+                let content = self.machine.open(&path).and_then(|content| {
+                    content.read_all(NOTE_LIMIT).map_err(|error| FileError::from_io(&path, &error))
+                });
+                let file = path.display().to_string();
+                match content {
+                    Ok(bytes) => files.push((file, bytes)),
+                    // Somebody else's folder may hold what is not for everybody.
+                    Err(error) => {
+                        let what = error.reason;
+                        notes.errors.push(KnowledgeError { file, line: None, what });
+                    }
+                }
             }
             notes = notes.with_overlay(files);
         }

@@ -51,10 +51,13 @@ impl Bm25 {
     }
 
     /// What a word that no chunk has may have been meant as: the longest known words that are
-    /// joined in it, or else the nearest known word.
+    /// joined in it if they are nearly all of it, else the nearest known word, else those of them
+    /// that there are.
     fn meant(&self, word: &str) -> Vec<&str> {
         /// Shorter words are near to too many others.
         const LEAST: usize = 5;
+        /// So few letters beside joined words are no word of their own.
+        const BESIDE: usize = 2;
         if word.len() < LEAST || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
             return Vec::new();
         }
@@ -62,11 +65,11 @@ impl Bm25 {
         let mut joined: Vec<&str> = known().filter(|term| word.contains(term)).collect();
         let whole = joined.clone();
         joined.retain(|term| !whole.iter().any(|other| other != term && other.contains(term)));
-        if joined.is_empty() {
-            let near = |term: &&str| term.len().abs_diff(word.len()) <= word.len() / 3;
-            joined.extend(did_you_mean(word, known().filter(near)));
+        if joined.iter().map(|term| term.len()).sum::<usize>() + BESIDE >= word.len() {
+            return joined;
         }
-        joined
+        let near = |term: &&str| term.len().abs_diff(word.len()) <= word.len() / 3;
+        did_you_mean(word, known().filter(near)).map_or(joined, |nearest| vec![nearest])
     }
 
     /// The score of every chunk as a share of what a chunk could get that repeats every word of the
@@ -126,6 +129,20 @@ mod tests {
         assert!(scores[1] > scores[2] && scores[2] > scores[0], "{scores:?}");
         assert_eq!(bm25.shares("unheard"), [0.0; 3]);
         assert!(Bm25::new(std::iter::empty()).shares("memory").is_empty());
+    }
+
+    #[test]
+    fn a_slip_is_the_nearest_word_and_joined_words_are_theirs() {
+        let bm25 = Bm25::new(["segment size", "segmentation", "memory", "reached"].into_iter());
+        for (typed, meant) in [
+            ("segmentaton", &["segmentation"][..]),
+            ("cudaoutofmemory", &["memory"]),
+            ("segmentsize", &["segment"]),
+            ("memorry", &["memory"]),
+            ("pizza", &[]),
+        ] {
+            assert_eq!(bm25.meant(typed), meant, "{typed}");
+        }
     }
 
     #[test]

@@ -96,12 +96,17 @@ fn a_malformed_note_is_refused_with_its_line_and_the_others_are_read() {
     let misspelt = sound.replace("myfs_gone", "typo").replace("`myfs up`", "{nod|it}");
     test.file("notes/typo.md", misspelt.as_bytes());
     test.file("notes/howto.md", b"# How to get help\n\nWrite to the helpdesk zebra.\n");
+    fs::create_dir(test.path("notes/folder.md")).expect("made");
     test.file("job.log", b"MYFS-17 lost: error 7\n");
     let (log, notes) = (test.path("job.log"), test.path("notes"));
     let (log, notes) = (log.display().to_string(), notes.display().to_string());
     let shown = test.run(&["diagnose", "--log", &log, "--knowledge", &notes]);
     shown.says("(myfs_gone)").says("Wait for `myfs up`");
-    shown.says("broken.md:8: ").says("unknown field `rol`").says("cut.md:1: has no front matter");
+    shown
+        .says("folder.md: ")
+        .says("broken.md:8: ")
+        .says("unknown field `rol`")
+        .says("cut.md:1: has no front matter");
     test.run(&["kb", "search", "helpdesk zebra", "--knowledge", &notes])
         .ends(0)
         .says("How to get help");
