@@ -218,7 +218,7 @@ fn site(bounds: &mut Bounds, root: &Path) {
         return;
     }
     let (first, memory) = once(&home, Some(MODEL), &build);
-    bounds.time("2000 sections, model: kb build", first, Some(Duration::from_secs(180)));
+    bounds.time("2000 sections, model: kb build", first, Some(Duration::from_mins(3)));
     bounds.told("2000 sections, model: memory", &format!("{memory} MiB"), None);
     let (second, _) = once(&home, Some(MODEL), &build);
     bounds.time("2000 sections, model: again", second, Some(Duration::from_secs(1)));

@@ -179,7 +179,7 @@ pub fn vectors(
     });
     if !complete {
         let reason = told.notice().map(|notice| notice.text);
-        let reason = reason.unwrap_or_else(|| "the embedding model is not used here".to_owned());
+        let reason = reason.unwrap_or_else(|| "it is not used here".to_owned());
         return Err(AnswerError::NoModel { reason });
     }
     let library = library?;

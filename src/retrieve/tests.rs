@@ -1,3 +1,6 @@
+#![expect(clippy::disallowed_methods, reason = "the model may be on the machine or not")]
+#![expect(clippy::print_stderr, reason = "a test that was skipped says why")]
+
 use proptest::prelude::*;
 
 use super::*;
@@ -314,4 +317,94 @@ fn words_that_no_note_knows_find_nothing_and_slips_find_something() {
     let named = FamilyId("node_fail".to_owned());
     let query = Query { family: Some(&named), ..ask("zzzzqqq") };
     assert_eq!(library.search(&query, 9)[0].chunk.family, named);
+}
+
+/// The model, where it is installed. Where somebody says that it is there, it has to be.
+fn model() -> Option<MiniLm> {
+    use crate::host::packages::{LIBRARY, MODEL};
+    let given = std::env::var("JOBWISE_TEST_MODEL").ok();
+    let folder =
+        given.clone().unwrap_or(concat!(env!("CARGO_MANIFEST_DIR"), "/target/model").into());
+    let folder = std::path::Path::new(&folder);
+    let Ok(bytes) = std::fs::read(folder.join(MODEL.file)) else {
+        assert_eq!(given, None, "there is no model");
+        eprintln!("skipped: the model is not in target/model; .ci/run model installs it");
+        return None;
+    };
+    Some(MiniLm::open(bytes, &folder.join(LIBRARY.file), 2).expect("the model"))
+}
+
+fn cosine(one: &[f32], other: &[f32]) -> f32 {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+    dot(one, other) / (dot(one, one) * dot(other, other)).sqrt()
+}
+
+/// `fixtures/embedding/reference.py` made the vectors with Python's onnxruntime.
+#[test]
+fn the_model_s_vectors_are_those_of_python() {
+    #[derive(serde::Deserialize)]
+    struct Reference {
+        text: String,
+        vector: Vec<f32>,
+    }
+    let Some(model) = model() else { return };
+    let reference = include_str!("../../fixtures/embedding/reference.json");
+    let reference: Vec<Reference> = serde_json::from_str(reference).expect("JSON");
+    assert_eq!(reference.len(), 10);
+    let texts: Vec<&str> = reference.iter().map(|one| one.text.as_str()).collect();
+    let together = model.embed(&texts).expect("embedded");
+    for (one, together) in reference.iter().zip(together) {
+        let alone = model.embed(&[&one.text]).expect("embedded").remove(0);
+        for vector in [alone, together] {
+            let cosine = cosine(&vector, &one.vector);
+            assert!(cosine > 0.9999, "{cosine} of {:?}", one.text);
+        }
+    }
+}
+
+/// Every tenth text; all of them take a minute.
+#[test]
+fn the_vectors_that_come_with_the_program_are_those_of_the_model() {
+    let families = built_in();
+    let index = Index::built_in().expect("sound");
+    let Some(model) = model() else { return };
+    let lacking = index.lacking(&families);
+    assert!(lacking.is_empty(), "run jobwise kb vectors knowledge/vectors.bin for {lacking:?}");
+    let sections = families.iter().flat_map(sections).step_by(10);
+    for text in sections {
+        let fresh = model.embed(&[&text]).expect("embedded").remove(0);
+        let kept = index.section(TextHash::of(&text)).expect("kept");
+        assert!(cosine(&fresh, &kept) > 0.999, "{text}");
+    }
+    for text in families.iter().flat_map(examples).step_by(10) {
+        let fresh = model.embed(&[text]).expect("embedded").remove(0);
+        let kept = index.example(TextHash::of(text)).expect("kept");
+        assert!(cosine(&fresh, &kept) > 0.999, "{text}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+    /// Of an index that was damaged nothing is opened, and of one that was not all is.
+    #[test]
+    fn a_damaged_index_is_refused_and_never_searched(
+        flips in prop::collection::vec((any::<prop::sample::Index>(), 1_u8..), 1..6),
+        cut: prop::sample::Index,
+    ) {
+        let space = model_space();
+        let whole = Index::built_in().expect("sound").encode().expect("encoded");
+        let mut flipped = whole.clone();
+        for (at, flip) in flips {
+            let at = at.index(flipped.len());
+            flipped[at] = whole[at] ^ flip;
+        }
+        let meaning = vec![0.1; space.dimensions];
+        for damaged in [&flipped[..], &whole[..cut.index(whole.len())]] {
+            // A blank in the description may be another; then it is the same index.
+            if let Ok(index) = Index::decode(damaged, &space) {
+                prop_assert!(index.vectors.similarities(&meaning).len() == index.sections());
+            }
+        }
+        prop_assert!(Index::decode(&flipped, &space).is_err());
+    }
 }

@@ -148,7 +148,7 @@ impl Table {
             let scale = if largest > 0.0 { largest / LARGEST } else { 1.0 };
             rows.extend_from_slice(&scale.to_le_bytes());
             #[expect(clippy::cast_possible_truncation, reason = "within -127 to 127 by the scale")]
-            rows.extend(vector.iter().map(|value| (value / scale).round() as i8 as u8));
+            rows.extend(vector.iter().map(|value| ((value / scale).round() as i8).cast_unsigned()));
         }
         Self { dimensions, rows }
     }

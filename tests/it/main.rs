@@ -7,6 +7,7 @@ mod dependencies;
 mod eval;
 mod layers;
 mod logs;
+mod model;
 mod notes;
 mod output;
 mod own_files;
