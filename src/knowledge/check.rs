@@ -104,23 +104,30 @@ pub const VALUES: [&str; 6] = ["job", "partition", "node", "memory", "time", "ex
 
 /// A place that nothing ever fills in is a misspelt name.
 fn check_placeholders(family: &Family, findings: &mut Vec<Finding>) {
-    let patterns = family.signals.iter().filter_map(|signal| signal.regex.as_deref());
-    let patterns: Vec<Regex> = patterns.filter_map(|pattern| Regex::new(pattern).ok()).collect();
-    let captured: BTreeSet<&str> =
-        patterns.iter().flat_map(|pattern| pattern.capture_names().flatten()).collect();
     for section in &family.sections {
         for name in placeholder_names(&section.markdown) {
-            if !captured.contains(name) && !VALUES.contains(&name) {
-                let heading = &section.heading;
-                let what = format!(
-                    "section '{heading}' fills in '{name}', which no signal captures and is not one \
-                     of {VALUES:?}"
-                );
-                let line = Some(section.line);
-                findings.push(Finding { line, ..Finding::about(family, what) });
+            if VALUES.contains(&name) || captures(family, name) {
+                continue;
             }
+            let heading = &section.heading;
+            let what = format!(
+                "section '{heading}' fills in '{name}', which no signal captures and is not one of \
+                 {VALUES:?}"
+            );
+            let line = Some(section.line);
+            findings.push(Finding { line, ..Finding::about(family, what) });
         }
     }
+}
+
+/// Whether a signal captures a value of this name.
+fn captures(family: &Family, name: &str) -> bool {
+    let group = format!("(?P<{name}>");
+    family
+        .signals
+        .iter()
+        .filter_map(|signal| signal.regex.as_deref())
+        .any(|pattern| pattern.contains(&group) || pattern.contains(&group.replace("?P<", "?<")))
 }
 
 fn unknown_states<'a>(family: &'a Family, known: &BTreeSet<&str>) -> Vec<&'a str> {
