@@ -50,26 +50,28 @@ impl Bm25 {
             .any(|word| self.postings.contains_key(word) || !self.meant(word).is_empty())
     }
 
-    /// What a word that no chunk has may have been meant as: the longest known words that are
-    /// joined in it if they are nearly all of it, else the nearest known word, else those of them
-    /// that there are.
+    /// What a word that no chunk has may have been meant as: a known word of nearly the same length
+    /// with a slip, else the longest known words that are joined in it, else the nearest word.
     fn meant(&self, word: &str) -> Vec<&str> {
         /// Shorter words are near to too many others.
         const LEAST: usize = 5;
-        /// So few letters beside joined words are no word of their own.
-        const BESIDE: usize = 2;
         if word.len() < LEAST || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
             return Vec::new();
         }
         let known = || self.postings.keys().map(String::as_str).filter(|term| term.len() >= LEAST);
-        let mut joined: Vec<&str> = known().filter(|term| word.contains(term)).collect();
-        let whole = joined.clone();
-        joined.retain(|term| !whole.iter().any(|other| other != term && other.contains(term)));
-        if joined.iter().map(|term| term.len()).sum::<usize>() + BESIDE >= word.len() {
-            return joined;
+        let near = |by: usize| {
+            let candidates = known().filter(move |term| term.len().abs_diff(word.len()) <= by);
+            did_you_mean(word, candidates)
+        };
+        if let Some(slip) = near(1) {
+            return vec![slip];
         }
-        let near = |term: &&str| term.len().abs_diff(word.len()) <= word.len() / 3;
-        did_you_mean(word, known().filter(near)).map_or(joined, |nearest| vec![nearest])
+        let contained: Vec<&str> = known().filter(|term| word.contains(term)).collect();
+        let whole = |term: &&str| {
+            !contained.iter().any(|other| other.len() > term.len() && other.contains(term))
+        };
+        let joined: Vec<&str> = contained.iter().copied().filter(whole).collect();
+        if joined.is_empty() { near(word.len() / 3).into_iter().collect() } else { joined }
     }
 
     /// The score of every chunk as a share of what a chunk could get that repeats every word of the
