@@ -117,7 +117,7 @@ fn built_in_notes(bounds: &mut Bounds) {
         family.signals.iter().filter_map(|signal| signal.example.as_deref()).take(3).collect();
     let open = || {
         let index = Index::built_in().expect("sound");
-        Library::open(&families, Box::new(NoModel), index).expect("a library")
+        Library::open(&families, &[], Box::new(NoModel), index).expect("a library")
     };
     let query = Query {
         text: "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB",
@@ -143,7 +143,7 @@ fn synthetic(bounds: &mut Bounds) {
     let families = many(MANY);
     let before = held();
     let begun = Instant::now();
-    let library = Library::build(&families, Box::new(Synthetic), &[], &mut |_, _| {});
+    let library = Library::build(&families, &[], Box::new(Synthetic), &[], &mut |_, _| {});
     let library = library.expect("built");
     let name = format!("{MANY} vectors ({} search)", library.index().search_kind());
     bounds.time(&format!("{name}: build"), begun.elapsed(), None);

@@ -3,6 +3,7 @@
 //! Each case goes the path of `diagnose`: only its logs and its record come from a file.
 
 mod left_out;
+mod retrieval;
 mod suites;
 
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ use crate::retrieve::Match;
 use crate::sched::{self, slurm};
 use crate::text;
 
+pub use retrieval::{SearchReport, SearchWanted, retrieval};
 pub use suites::{Suite, SuiteReport, SuiteWanted, suite};
 
 /// Sets of cases are text files of a few megabytes.

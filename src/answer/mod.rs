@@ -7,6 +7,7 @@
 pub mod diagnose;
 mod embedding;
 pub mod evaluate;
+pub mod import;
 pub mod job;
 pub mod jobs;
 pub mod kb;
@@ -17,12 +18,12 @@ pub mod settings;
 pub mod stats;
 mod window;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::config::Config;
 use crate::host::packages::PackageError;
 use crate::host::{FileError, Runner, Store, StoreError};
-use crate::knowledge::{self, Family, KnowledgeError};
+use crate::knowledge::{self, KnowledgeError, Notes};
 use crate::model::{IdError, Notice};
 use crate::retrieve::RetrieveError;
 use crate::sched::{self, Backend, SchedError};
@@ -36,8 +37,8 @@ pub struct World<'w> {
     pub cluster: &'w dyn Runner,
     /// This machine, whatever the cluster is.
     pub machine: &'w dyn Runner,
-    /// A folder of the site's or the user's own notes, on this machine.
-    pub overlay: Option<&'w Path>,
+    /// Folders of the site's and the user's own notes, on this machine; a later one wins.
+    pub overlays: &'w [PathBuf],
     /// The settings in force.
     pub config: &'w Config,
     /// Our own folder, where there is one.
@@ -55,20 +56,31 @@ impl<'w> World<'w> {
         sched::detect(self.cluster, &self.config.settings.scheduler)
     }
 
-    /// The failure families: those built in, and the overlay's. A file of the overlay that cannot
-    /// be read as a family is left out; the errors say which.
-    fn families(&self) -> Result<(Vec<Family>, Vec<KnowledgeError>), AnswerError> {
-        let families = knowledge::built_in()?;
-        let Some(folder) = self.overlay else { return Ok((families, Vec::new())) };
-        let mut files = Vec::new();
-        let paths = self.machine.list(folder)?.into_iter().map(|name| folder.join(name));
-        for path in paths.filter(|path| path.extension().is_some_and(|end| end == "md")) {
-            let content = self.machine.open(&path)?;
-            let bytes = content.read_all(NOTE_LIMIT);
-            let bytes = bytes.map_err(|error| FileError::from_io(&path, &error))?;
-            files.push((path.display().to_string(), bytes));
+    /// What is known: what is built in, and the overlays'.
+    fn notes(&self) -> Result<Notes, AnswerError> {
+        let mut notes = Notes { families: knowledge::built_in()?, ..Notes::default() };
+        for folder in self.overlays {
+            let mut files = Vec::new();
+            let mut names = self.machine.list(folder)?;
+            names.sort_unstable();
+            let paths = names.into_iter().map(|name| folder.join(name));
+            for path in paths.filter(|path| path.extension().is_some_and(|end| end == "md")) {
+                let content = self.machine.open(&path).and_then(|content| {
+                    content.read_all(NOTE_LIMIT).map_err(|error| FileError::from_io(&path, &error))
+                });
+                let file = path.display().to_string();
+                match content {
+                    Ok(bytes) => files.push((file, bytes)),
+                    // Somebody else's folder may hold what is not for everybody.
+                    Err(error) => {
+                        let what = error.reason;
+                        notes.errors.push(KnowledgeError { file, line: None, what });
+                    }
+                }
+            }
+            notes = notes.with_overlay(files);
         }
-        Ok(knowledge::with_overlay(families, files))
+        Ok(notes)
     }
 }
 

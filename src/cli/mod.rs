@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::answer::diagnose::{Diagnoses, Given, Hints};
-use crate::answer::evaluate::{self, SuiteWanted, Wanted};
+use crate::answer::evaluate::{self, SearchWanted, SuiteWanted, Wanted};
 use crate::answer::stats::Question;
 use crate::answer::{self, World};
 use crate::config::Config;
@@ -163,18 +163,18 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
     let config = chosen.as_ref().unwrap_or(config);
     known_backend(&config.settings.scheduler.backend)?;
     let store = Store::locate(system);
-    let set = system.env("JOBWISE_KNOWLEDGE").filter(|folder| !folder.is_empty());
-    let overlay = cli.global.knowledge.clone().or_else(|| set.map(PathBuf::from));
     let global = &cli.global;
+    let is_local = global.record.is_none() && global.replay.is_none() && !global.demo;
+    let overlays = overlays(system, store.as_ref().filter(|_| is_local), &global.knowledge);
     let world = World {
         cluster,
         machine: system,
         // Notes are of the machine that answers, also in a replay: somebody works on them there.
-        overlay: overlay.as_deref(),
+        overlays: &overlays,
         config,
         store: store.as_ref(),
         fresh: matches!(&cli.command, Command::Diagnose(args) if args.fresh),
-        live: global.record.is_none() && global.replay.is_none() && !global.demo,
+        live: is_local,
     };
     let printer = Printer {
         format: if cli.global.json { Format::Json } else { Format::Text },
@@ -248,6 +248,21 @@ fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Resul
     Ok(if unknown { worst.max(Exit::No) } else { worst })
 }
 
+/// The site's notes for everybody.
+const SITE_NOTES: &str = "/etc/jobwise/knowledge";
+
+/// Folders of notes: the site's and the user's where they are there, and those that were named. What
+/// is recorded or replayed must not depend on notes that nobody named.
+fn overlays(system: &System, store: Option<&Store>, named: &[PathBuf]) -> Vec<PathBuf> {
+    let usual = store
+        .into_iter()
+        .flat_map(|store| [PathBuf::from(SITE_NOTES), answer::import::own_folder(store)]);
+    let there = usual.filter(|folder| system.list(folder).is_ok());
+    let set = system.env("JOBWISE_KNOWLEDGE").filter(|_| named.is_empty()).unwrap_or_default();
+    let set = set.split(':').filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    there.chain(set).chain(named.iter().cloned()).collect()
+}
+
 /// The text itself, or what comes from standard input, of which a person pastes no more than this.
 fn text_of(text: &str) -> Result<Vec<u8>, Failure> {
     const MOST: u64 = 64 << 20;
@@ -292,12 +307,23 @@ fn measure_suite(
     args: &args::Eval,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
+    if let args::Suite::Retrieval = suite {
+        return measure_search(world, args, printer);
+    }
+    let retrieval_only = args.results.is_some()
+        || !args.queries.is_empty()
+        || args.min_recall_at_1.or(args.min_hidden_at_1).or(args.min_gain).is_some();
+    if retrieval_only {
+        let message = "--results, --queries, --min-recall-at-1, --min-hidden-at-1 and --min-gain are \
+                       of no suite but \"retrieval\"";
+        return Err(usage(message.to_owned(), "see: jobwise eval --help"));
+    }
     let wanted = SuiteWanted {
         suite: match suite {
             args::Suite::Negatives => evaluate::Suite::Negatives,
             args::Suite::Mutations => evaluate::Suite::Mutations,
             args::Suite::Cascades => evaluate::Suite::Cascades,
-            args::Suite::Messages => evaluate::Suite::Messages,
+            args::Suite::Messages | args::Suite::Retrieval => evaluate::Suite::Messages,
         },
         files: args.files.clone(),
         seed: args.seed,
@@ -307,6 +333,19 @@ fn measure_suite(
         max_false_alarms: args.max_false_alarms,
     };
     let report = evaluate::suite(world, &wanted)?;
+    printer.print(&report)?;
+    Ok(if report.is_passed() { Exit::Answered } else { Exit::No })
+}
+
+fn measure_search(world: World<'_>, args: &args::Eval, printer: &Printer) -> Result<Exit, Failure> {
+    let wanted = SearchWanted {
+        files: args.files.iter().chain(&args.queries).cloned().collect(),
+        results: args.results.clone(),
+        min_known: args.min_recall_at_1,
+        min_hidden: args.min_hidden_at_1,
+        min_gain: args.min_gain,
+    };
+    let report = evaluate::retrieval(world, &wanted)?;
     printer.print(&report)?;
     Ok(if report.is_passed() { Exit::Answered } else { Exit::No })
 }
@@ -420,10 +459,17 @@ fn knowledge(world: World<'_>, command: &KbCommand, printer: &Printer) -> Result
             let built = progress::shown(world, |hear| answer::kb::build(world, hear))?;
             printer.print(&built)?;
         }
-        KbCommand::Search { words, limit } => {
-            let hits = answer::kb::search(world, &words.join(" "), *limit)?;
+        KbCommand::Search { words, limit, scores } => {
+            let hits = answer::kb::search(world, &words.join(" "), *limit, *scores)?;
             printer.print(&hits)?;
             if hits.matches.is_empty() {
+                return Ok(Exit::No);
+            }
+        }
+        KbCommand::Import { tickets, into } => {
+            let imported = answer::import::import(world, tickets, into.as_deref())?;
+            printer.print(&imported)?;
+            if imported.tickets.is_empty() {
                 return Ok(Exit::No);
             }
         }

@@ -35,6 +35,10 @@ impl fmt::Display for Space {
 pub trait Embedder: Send + Sync {
     /// What the vectors can be compared with. Known without running anything.
     fn space(&self) -> Space;
+    /// Whether near vectors mean the same: else the nearest says nothing where no word is known.
+    fn understands(&self) -> bool {
+        true
+    }
     /// The vectors of these texts, in order, each of length 1; all zero when a text says nothing.
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError>;
 }
@@ -68,6 +72,10 @@ impl Embedder for HashEmbedder {
             pooling: "sum".to_owned(),
             dimensions: DIMENSIONS,
         }
+    }
+
+    fn understands(&self) -> bool {
+        false
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {

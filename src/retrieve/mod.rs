@@ -1,8 +1,8 @@
 //! Finding the section of the knowledge base that answers a question.
 //!
-//! Every section of every family is a chunk. Two rankings of the question's own words (BM25, and
-//! vectors in a usearch index) and the family that the verdict named are added up. Which cause is
-//! right is not decided here: a named family is taken at its word.
+//! Every section of every family and page is a chunk. How the note that answers is chosen, and which
+//! of its sections, stands in `rank`. Which cause is right is not decided here: a named family is
+//! taken at its word.
 //!
 //! The same families and question give the same answer in the same order on every machine. Nothing
 //! is read or written: an index is encoded to bytes and decoded from bytes, and is checked by hash
@@ -12,6 +12,7 @@ mod bm25;
 mod embed;
 mod index;
 mod minilm;
+mod rank;
 mod steps;
 mod vectors;
 mod words;
@@ -21,32 +22,15 @@ use std::sync::OnceLock;
 
 use serde::Serialize;
 
-use crate::knowledge::{Family, Section, Signal, SignalSource};
+use crate::knowledge::{Family, Page, Section, Signal, SignalSource, unfilled};
 use crate::model::{Domain, FamilyId};
 use bm25::Bm25;
 pub use embed::{EmbedError, Embedder, HashEmbedder, Space};
 pub use index::Index;
 use index::{Embedded, TextHash};
 pub use minilm::{MiniLm, NoModel, space as model_space};
-pub use steps::first_steps;
-
-/// The section that says what to do.
-const FIXES: &str = "Fixes";
-
-/// The share of BM25 in the score of a text; the rest is the vectors'. Measured with the hashed
-/// embedder on the built-in families, the right one among the first three, in two sets: 40 plain
-/// questions, and 16 mistyped ones. Both were written before most families were.
-///
-/// | share | plain | mistyped |
-/// |---|---|---|
-/// | 1 (BM25 only) | 34 | 5 |
-/// | 0.5 to 0.9 | 34 to 35 | 11 |
-/// | 0.3 | 30 | 12 |
-/// | 0 (vectors only) | 25 | 12 |
-const BM25_SHARE: f64 = 0.8;
-
-/// What a family named by the verdict adds: more than any text can (1), so that it always leads.
-const FAMILY_BONUS: f64 = 2.0;
+pub use rank::{Match, Method, Parts, Query, Scored, Wants};
+pub use steps::{first_steps, points};
 
 /// Why a library could not be built or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -94,70 +78,30 @@ fn few(changed: &[String]) -> String {
     format!("{}{more}", told.join(", "))
 }
 
-/// What kind of section is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Wants {
-    /// What to do: the fixes of the family that the question describes.
-    #[default]
-    Fix,
-    /// Whatever section fits.
-    Any,
-}
-
-/// A question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Query<'a> {
-    /// The words.
-    pub text: &'a str,
-    /// The examples of the signals that the verdict rests on: they have a meaning without a model.
-    pub examples: &'a [&'a str],
-    /// The family that the verdict named.
-    pub family: Option<&'a FamilyId>,
-    /// What kind of section is wanted.
-    pub wants: Wants,
-}
-
 /// A section as it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChunkRef {
-    /// The family.
+    /// The family, or the name of a page.
     pub family: FamilyId,
-    /// The family's title.
+    /// The note's title.
     pub title: String,
-    /// Whose it is.
-    pub domain: Domain,
-    /// The heading of the section.
+    /// Whose it is; a page does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub domain: Option<Domain>,
+    /// The heading of the section; of a page, with those it lies under.
     pub heading: String,
     /// The section.
     pub markdown: String,
+    /// The file of a page, which is of the site's or the user's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page: Option<String>,
 }
 
-/// What each ranking contributed; they add up to the score.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
-pub struct Parts {
-    /// The words.
-    pub bm25: f64,
-    /// The vectors.
-    pub dense: f64,
-    /// The family that the verdict named.
-    pub family: f64,
-}
-
-impl Parts {
-    fn text(self) -> f64 {
-        self.bm25 + self.dense
+impl ChunkRef {
+    /// Whether another section is of the same note.
+    fn is_of_note(&self, other: &Self) -> bool {
+        self.family == other.family && self.page == other.page
     }
-}
-
-/// One section that fits, with its score.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Match {
-    /// The section.
-    pub chunk: ChunkRef,
-    /// The sum of the parts. Only its order means anything.
-    pub score: f64,
-    /// What it is made of.
-    pub parts: Parts,
 }
 
 /// What a ranking by meaning is asked about.
@@ -180,7 +124,10 @@ struct Chunk {
 
 /// The searchable knowledge base.
 pub struct Library {
+    /// In the order of their notes.
     chunks: Vec<Chunk>,
+    /// The examples of each family's signals.
+    examples: BTreeMap<FamilyId, Vec<TextHash>>,
     /// Of all sections, made for the first question that needs it: it takes longer than all else.
     bm25: OnceLock<Bm25>,
     index: Index,
@@ -201,6 +148,7 @@ impl Library {
     /// and a section without a vector is found by its words alone.
     pub fn open(
         families: &[Family],
+        pages: &[Page],
         embedder: Box<dyn Embedder>,
         index: Index,
     ) -> Result<Self, RetrieveError> {
@@ -209,8 +157,9 @@ impl Library {
             let (found, expected) = (index.space.to_string(), space.to_string());
             return Err(RetrieveError::Foreign { found, expected });
         }
-        let chunks = chunks(families);
-        Ok(Self { chunks, bm25: OnceLock::new(), index, embedder })
+        let chunks = chunks(families, pages);
+        let examples = hashes(families);
+        Ok(Self { chunks, examples, bm25: OnceLock::new(), index, embedder })
     }
 
     /// The sections of `families`, each with a vector: that of `known` where its text has not
@@ -218,14 +167,16 @@ impl Library {
     /// model is to run, what is not known stays without a vector.
     pub fn build(
         families: &[Family],
+        pages: &[Page],
         embedder: Box<dyn Embedder>,
         known: &[&Index],
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Self, RetrieveError> {
         let space = embedder.space();
-        let chunks = chunks(families);
+        let chunks = chunks(families, pages);
+        let texts = families.iter().flat_map(sections).chain(pages.iter().flat_map(parts));
         let sections: BTreeMap<TextHash, String> =
-            families.iter().flat_map(sections).map(|text| (TextHash::of(&text), text)).collect();
+            texts.map(|text| (TextHash::of(&text), text)).collect();
         let examples: BTreeMap<TextHash, &str> =
             families.iter().flat_map(examples).map(|text| (TextHash::of(text), text)).collect();
 
@@ -257,7 +208,8 @@ impl Library {
         let sections = vectors(order.collect());
         let examples = vectors(examples.into_keys().collect());
         let index = Index::of(space, sections, without, examples)?;
-        Ok(Self { chunks, bm25: OnceLock::new(), index, embedder })
+        let examples = hashes(families);
+        Ok(Self { chunks, examples, bm25: OnceLock::new(), index, embedder })
     }
 
     /// The vectors, to be kept.
@@ -284,13 +236,20 @@ impl Library {
     /// How near each section is to a meaning, from -1 to 1, in the order of the sections; 0 for a
     /// section without a vector, and for all where the meaning has none.
     pub fn similarities(&self, meaning: Meaning<'_>) -> Result<Vec<f64>, EmbedError> {
-        let vector = match meaning {
-            Meaning::Words(text) => self.embedder.embed(&[text])?.pop().unwrap_or_default(),
-            Meaning::Examples(examples) => self.mean(examples),
-        };
-        let found = self.index.vectors.similarities(&vector);
+        Ok(self.near(&self.vector(meaning)?))
+    }
+
+    fn vector(&self, meaning: Meaning<'_>) -> Result<Vec<f32>, EmbedError> {
+        match meaning {
+            Meaning::Words(text) => Ok(self.embedder.embed(&[text])?.pop().unwrap_or_default()),
+            Meaning::Examples(examples) => Ok(self.mean(examples)),
+        }
+    }
+
+    fn near(&self, vector: &[f32]) -> Vec<f64> {
+        let found = self.index.vectors.similarities(vector);
         let of = |chunk: &Chunk| found.get(self.index.place(chunk.meaning)?).copied();
-        Ok(self.chunks.iter().map(|chunk| of(chunk).unwrap_or(0.0)).collect())
+        self.chunks.iter().map(|chunk| of(chunk).unwrap_or(0.0)).collect()
     }
 
     /// The mean of the vectors of examples, as far as they have one.
@@ -304,19 +263,14 @@ impl Library {
         sum
     }
 
-    /// The sections that fit best, best first, at most `limit`.
-    pub fn search(&self, query: &Query<'_>, limit: usize) -> Vec<Match> {
-        self.ranked(query, BM25_SHARE).into_iter().take(limit).collect()
-    }
-
-    /// The score of every section by words. Where the family is known only its own sections are to
+    /// The share of every section by words. Where the family is known only its own sections are to
     /// be told apart.
     fn words(&self, query: &Query<'_>) -> Vec<f64> {
-        let Some(family) = query.family else { return self.bm25().scores(query.text) };
+        let Some(family) = query.family else { return self.bm25().shares(query.text) };
         let own = || self.chunks.iter().filter(|chunk| chunk.found.family == *family);
-        let mut scores = Bm25::new(own().map(|chunk| chunk.text.as_str())).scores(query.text);
-        let mut scores = scores.drain(..);
-        let of = |chunk: &Chunk| (chunk.found.family == *family).then(|| scores.next()).flatten();
+        let mut shares = Bm25::new(own().map(|chunk| chunk.text.as_str())).shares(query.text);
+        let mut shares = shares.drain(..);
+        let of = |chunk: &Chunk| (chunk.found.family == *family).then(|| shares.next()).flatten();
         self.chunks.iter().map(of).map(Option::unwrap_or_default).collect()
     }
 
@@ -324,90 +278,18 @@ impl Library {
         let texts = || self.chunks.iter().map(|chunk| chunk.text.as_str());
         self.bm25.get_or_init(|| Bm25::new(texts()))
     }
-
-    fn ranked(&self, query: &Query<'_>, bm25_share: f64) -> Vec<Match> {
-        let bm25 = relative(self.words(query));
-        // The nearest vector may be far. How far says little: of words that nobody knows and of
-        // known ones with a slip the best cosine is 0.05 to 0.2 alike.
-        let meaning = if query.family.is_some() || !query.examples.is_empty() {
-            // Of a classified failure all is known already: no model is loaded for it.
-            Some(Meaning::Examples(query.examples))
-        } else {
-            Some(Meaning::Words(query.text)).filter(|_| self.bm25().knows(query.text))
-        };
-        let dense = meaning.and_then(|meaning| self.similarities(meaning).ok());
-        let dense = relative(dense.unwrap_or_else(|| vec![0.0; self.chunks.len()]));
-        let mut matches: Vec<Match> = self
-            .chunks
-            .iter()
-            .zip(bm25.into_iter().zip(dense))
-            .map(|(chunk, (bm25, dense))| {
-                let named = query.family == Some(&chunk.found.family);
-                let parts = Parts {
-                    bm25: bm25 * bm25_share,
-                    dense: dense * (1.0 - bm25_share),
-                    family: if named { FAMILY_BONUS } else { 0.0 },
-                };
-                Match { chunk: chunk.found.clone(), score: 0.0, parts }
-            })
-            .collect();
-        if query.wants == Wants::Fix {
-            promote_fixes(&mut matches);
-        }
-        for found in &mut matches {
-            found.score = found.parts.text() + found.parts.family;
-        }
-        matches.retain(|found| found.score > 0.0);
-        let is_fix = |found: &Match| query.wants == Wants::Fix && found.chunk.heading == FIXES;
-        matches.sort_by(|a, b| {
-            b.score
-                .total_cmp(&a.score)
-                .then_with(|| is_fix(b).cmp(&is_fix(a)))
-                .then_with(|| a.chunk.family.cmp(&b.chunk.family))
-                .then_with(|| a.chunk.heading.cmp(&b.chunk.heading))
-        });
-        matches
-    }
-}
-
-/// People describe symptoms and want fixes: the fixes of a family take the score of its best
-/// section, and so come before it.
-fn promote_fixes(matches: &mut [Match]) {
-    for at in 0..matches.len() {
-        let Some(fixes) = matches.get(at).filter(|found| found.chunk.heading == FIXES) else {
-            continue;
-        };
-        let family = fixes.chunk.family.clone();
-        let best = matches
-            .iter()
-            .filter(|found| found.chunk.family == family)
-            .map(|found| found.parts)
-            .max_by(|a, b| a.text().total_cmp(&b.text()));
-        if let (Some(best), Some(fixes)) = (best, matches.get_mut(at)) {
-            fixes.parts = best;
-        }
-    }
-}
-
-/// Scores as shares of the best one; all zero where there is none.
-fn relative(mut scores: Vec<f64>) -> Vec<f64> {
-    let best = scores.iter().copied().fold(0.0, f64::max);
-    for score in &mut scores {
-        *score = if best > 0.0 { (*score / best).max(0.0) } else { 0.0 };
-    }
-    scores
 }
 
 impl Index {
-    /// Itself, if all sections of `families` were there when it was built.
-    pub fn of_all(self, families: &[Family]) -> Result<Self, RetrieveError> {
-        let changed = sections_that(families, |text| !self.has_seen(text));
+    /// Itself, if all sections of these notes were there when it was built.
+    pub fn of_all(self, families: &[Family], pages: &[Page]) -> Result<Self, RetrieveError> {
+        let changed = sections_that(families, pages, |text| !self.has_seen(text));
         if changed.is_empty() { Ok(self) } else { Err(RetrieveError::Stale { changed }) }
     }
 
     /// The texts of `families` without a vector, as `family/heading` and `family/signal`.
     pub fn lacking(&self, families: &[Family]) -> Vec<String> {
-        let mut lacking = sections_that(families, |text| self.place(text).is_none());
+        let mut lacking = sections_that(families, &[], |text| self.place(text).is_none());
         for family in families {
             let unknown = |text: &str| self.example(TextHash::of(text)).is_none();
             let signals = logged(family).filter(|one| one.example.as_deref().is_some_and(unknown));
@@ -418,20 +300,39 @@ impl Index {
 }
 
 /// Sections by the hash of their text, as `family/heading`.
-fn sections_that(families: &[Family], which: impl Fn(TextHash) -> bool) -> Vec<String> {
-    let sections =
-        families.iter().flat_map(|family| family.sections.iter().map(move |one| (family, one)));
-    let those = sections.filter(|(family, one)| which(TextHash::of(&meaning_of(family, one))));
-    those.map(|(family, one)| format!("{}/{}", family.id, one.heading)).collect()
+fn sections_that(
+    families: &[Family],
+    pages: &[Page],
+    which: impl Fn(TextHash) -> bool,
+) -> Vec<String> {
+    let families = families.iter().map(|family| (&family.id, &family.title, &family.sections));
+    let notes = families.chain(pages.iter().map(|page| (&page.id, &page.title, &page.sections)));
+    let mut those = Vec::new();
+    for (id, title, sections) in notes {
+        let wanted = sections.iter().filter(|one| which(TextHash::of(&meaning_of(title, one))));
+        those.extend(wanted.map(|one| format!("{id}/{}", one.heading)));
+    }
+    those
 }
 
 /// The texts by whose meaning the sections of a family are found.
 fn sections(family: &Family) -> impl Iterator<Item = String> + '_ {
-    family.sections.iter().map(|section| meaning_of(family, section))
+    family.sections.iter().map(|section| meaning_of(&family.title, section))
 }
 
-fn meaning_of(family: &Family, section: &Section) -> String {
-    format!("{}. {}\n{}", family.title, section.heading, section.markdown)
+/// The same of a page.
+fn parts(page: &Page) -> impl Iterator<Item = String> + '_ {
+    page.sections.iter().map(|section| meaning_of(&page.title, section))
+}
+
+fn meaning_of(title: &str, section: &Section) -> String {
+    format!("{title}. {}\n{}", section.heading, unfilled(&section.markdown))
+}
+
+/// What stands for the examples of each family.
+fn hashes(families: &[Family]) -> BTreeMap<FamilyId, Vec<TextHash>> {
+    let of = |family: &Family| examples(family).map(TextHash::of).collect();
+    families.iter().map(|family| (family.id.clone(), of(family))).collect()
 }
 
 /// The examples of a family's signals: lines of logs, reasons, messages.
@@ -468,33 +369,52 @@ fn embed(
     Ok(())
 }
 
-/// The sections in an order that does not depend on the order of the files. Symptoms are also
-/// found by the lines that their signals recognise.
-fn chunks(families: &[Family]) -> Vec<Chunk> {
+/// The sections in an order that does not depend on the order of the files, those of a note
+/// together. Symptoms are also found by the lines that their signals recognise.
+fn chunks(families: &[Family], pages: &[Page]) -> Vec<Chunk> {
+    let of_family = |family: &Family, section: &Section| {
+        let words = unfilled(&section.markdown);
+        let mut text = format!("{}\n{}\n{words}", family.title, family.id);
+        if section.heading == "Symptoms" {
+            for example in examples(family) {
+                text.push('\n');
+                text.push_str(example);
+            }
+        }
+        let found = ChunkRef {
+            family: family.id.clone(),
+            title: family.title.clone(),
+            domain: Some(family.domain),
+            heading: section.heading.clone(),
+            markdown: section.markdown.clone(),
+            page: None,
+        };
+        Chunk { found, text, meaning: TextHash::of(&meaning_of(&family.title, section)) }
+    };
+    let of_page = |page: &Page, section: &Section| {
+        let found = ChunkRef {
+            family: page.id.clone(),
+            title: page.title.clone(),
+            domain: None,
+            heading: section.heading.clone(),
+            markdown: section.markdown.clone(),
+            page: Some(page.path.clone()),
+        };
+        let text = format!("{}\n{}\n{}", page.title, section.heading, section.markdown);
+        Chunk { found, text, meaning: TextHash::of(&meaning_of(&page.title, section)) }
+    };
     let mut chunks: Vec<Chunk> = families
         .iter()
-        .flat_map(|family| family.sections.iter().map(move |section| (family, section)))
-        .map(|(family, section)| {
-            let mut text = format!("{}\n{}\n{}", family.title, family.id, section.markdown);
-            if section.heading == "Symptoms" {
-                for example in examples(family) {
-                    text.push('\n');
-                    text.push_str(example);
-                }
-            }
-            let found = ChunkRef {
-                family: family.id.clone(),
-                title: family.title.clone(),
-                domain: family.domain,
-                heading: section.heading.clone(),
-                markdown: section.markdown.clone(),
-            };
-            Chunk { found, text, meaning: TextHash::of(&meaning_of(family, section)) }
-        })
+        .flat_map(|family| family.sections.iter().map(move |section| of_family(family, section)))
         .collect();
-    chunks.sort_by(|a, b| {
-        (&a.found.family, &a.found.heading).cmp(&(&b.found.family, &b.found.heading))
-    });
+    for page in pages {
+        chunks.extend(page.sections.iter().map(|section| of_page(page, section)));
+    }
+    let key = |chunk: &Chunk| {
+        let ChunkRef { family, page, heading, .. } = &chunk.found;
+        (family.clone(), page.clone(), heading.clone())
+    };
+    chunks.sort_by_cached_key(key);
     chunks
 }
 

@@ -9,6 +9,7 @@ mod history;
 mod layers;
 mod logs;
 mod model;
+mod notes;
 mod output;
 mod own_files;
 mod processes;
