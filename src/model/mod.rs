@@ -12,6 +12,7 @@ mod job;
 mod known;
 mod limits;
 mod notice;
+pub mod request;
 mod state;
 mod tres;
 mod units;
