@@ -7,7 +7,10 @@
 //! Facts: `man sacct`; the rules for what counts stand in [`Tally`], the physics in [`Energy`].
 
 mod energy;
+mod summary;
 mod tally;
+pub mod workloads;
 
 pub use energy::{Assumption, Carbon, Energy, Method, Range, Site};
+pub use summary::Summary;
 pub use tally::{Held, HostTime, Outcome, Outcomes, Tally};
