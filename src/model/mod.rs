@@ -13,6 +13,7 @@ mod known;
 mod limits;
 mod notice;
 pub mod request;
+mod run;
 mod state;
 mod tres;
 mod units;
@@ -21,10 +22,13 @@ mod verdict;
 pub use edit::{Edit, EditError};
 pub use exit::{Exit, signal_name};
 pub use id::{IdError, JobId, Part, StepId};
-pub use job::{Job, Memory, MemoryScope, Source, Step};
+pub use job::{Job, Memory, MemoryScope, Source, Step, Usage};
 pub use known::Known;
 pub use limits::Limits;
 pub use notice::{Level, Notice};
+pub use run::{
+    Allowance, History, Idle, Maybe, Names, Part as RunPart, Rows, Run, StepKind, StepUse, Symbol,
+};
 pub use state::{BaseState, State};
 pub use tres::Tres;
 pub use units::{Bytes, Span, UnitError};

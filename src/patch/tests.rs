@@ -24,21 +24,9 @@ fn timed_out(limit: Span) -> Job {
 
 fn step(state: &str, submit_line: Option<&str>) -> Step {
     Step {
-        id: StepId("0".into()),
         name: "a".into(),
-        state: State::parse(state),
-        exit: Known::NotGathered,
-        elapsed: Known::NotGathered,
-        cpu_time: Known::NotGathered,
-        tasks: Known::NotGathered,
-        nodes: Known::NotGathered,
-        node_list: None,
-        max_rss: Known::NotGathered,
-        max_rss_node: None,
         submit_line: submit_line.map(str::to_owned),
-        stdout: None,
-        stderr: None,
-        allocated: Tres::default(),
+        ..Step::bare(StepId("0".into()), State::parse(state))
     }
 }
 

@@ -227,13 +227,15 @@ fn read_step(row: &Row<'_>, id: StepId, reading: Reading) -> Step {
     let state = State::parse(row.get(Field::State));
     let over = is_over(&state, row);
     Step {
-        id,
         name: row.get(Field::Name).to_owned(),
         exit: exit(row, Field::Exit, over, reading),
         elapsed: values::span(row.get(Field::Elapsed)),
+        started: values::time(row.get(Field::Start)),
+        ended: values::time(row.get(Field::End)),
         cpu_time: cpu_time(row, over, reading),
         tasks: values::count(row.get(Field::Tasks)),
         nodes: positive(values::count(row.get(Field::Nodes))),
+        cpus: positive(values::count(row.get(Field::Cpus))),
         node_list: values::word(row.get(Field::NodeList)),
         // The sampler had not run yet: no step uses no memory.
         max_rss: match values::bytes(row.get(Field::MaxRss)) {
@@ -245,7 +247,7 @@ fn read_step(row: &Row<'_>, id: StepId, reading: Reading) -> Step {
         stdout: values::text(row.get(Field::Stdout)),
         stderr: values::text(row.get(Field::Stderr)),
         allocated: Tres::parse(row.get(Field::Allocated)),
-        state,
+        ..Step::bare(id, state)
     }
 }
 
