@@ -7,6 +7,7 @@
 //! Facts: `man sacct`; the rules for what counts stand in [`Tally`], the physics in [`Energy`].
 
 mod energy;
+pub mod sizing;
 mod summary;
 mod tally;
 pub mod workloads;

@@ -179,17 +179,17 @@ impl<'h> Scripts<'h> {
         let scripts: BTreeSet<&str> = parts.keys().map(|(script, _)| script.as_str()).collect();
         let by_script = scripts.len() == parts.len();
         let told = |(script, directory): (String, String)| {
-            if by_script || directory.is_empty() { script } else { format!("{script} in {directory}") }
+            if by_script || directory.is_empty() {
+                script
+            } else {
+                format!("{script} in {directory}")
+            }
         };
         parts.into_iter().map(|(shape, runs)| (Some(told(shape)), runs)).collect()
     }
 
     /// The script's own name and the directory, both without numbers.
-    fn shape(
-        &mut self,
-        submit_line: Option<Symbol>,
-        work_dir: Option<Symbol>,
-    ) -> (String, String) {
+    fn shape(&mut self, submit_line: Option<Symbol>, work_dir: Option<Symbol>) -> (String, String) {
         let history = self.history;
         let script = self.scripts.entry(submit_line).or_insert_with(|| {
             let submit = parse_submit_line(history.text(submit_line));
