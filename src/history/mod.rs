@@ -7,6 +7,8 @@
 //! Facts: `man sacct`; the rules for what counts stand in [`Tally`], the physics in [`Energy`].
 
 mod energy;
+pub mod patterns;
+pub mod reliability;
 pub mod sizing;
 mod summary;
 mod tally;
@@ -15,3 +17,9 @@ pub mod workloads;
 pub use energy::{Assumption, Carbon, Energy, Method, Range, Site};
 pub use summary::Summary;
 pub use tally::{Held, HostTime, Outcome, Outcomes, Tally};
+
+/// A part of a whole; of nothing nothing.
+#[expect(clippy::cast_precision_loss, reason = "counts of runs are far below 2^53")]
+fn share(part: u64, of: u64) -> f64 {
+    if of == 0 { 0.0 } else { part as f64 / of as f64 }
+}

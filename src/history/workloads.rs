@@ -37,6 +37,9 @@ impl Workload {
     }
 }
 
+/// The folded name, the partition, whether there are GPUs, the user.
+type Key = (u32, Option<Symbol>, bool, Option<Symbol>);
+
 /// Groups of one name are told apart when they are at most this many.
 const MOST_PARTS: usize = 8;
 /// And hold at least this many runs each, on average.
@@ -48,7 +51,7 @@ pub fn workloads(history: &History) -> Vec<Workload> {
     let mut folds: HashMap<Option<Symbol>, u32> = HashMap::new();
     let mut folded: HashMap<String, u32> = HashMap::new();
     let mut texts: Vec<String> = Vec::new();
-    let mut groups: HashMap<(u32, Option<Symbol>, bool, Option<Symbol>), Vec<u32>> = HashMap::new();
+    let mut groups: HashMap<Key, Vec<u32>> = HashMap::new();
     for (index, run) in history.runs.iter().enumerate() {
         if !run.has_started() || run.stale {
             continue;
@@ -146,13 +149,13 @@ pub fn fold(name: &str) -> String {
 /// The scripts and directories of submission commands, each read once.
 struct Scripts<'h> {
     history: &'h History,
-    scripts: HashMap<Option<Symbol>, String>,
+    names: HashMap<Option<Symbol>, String>,
     directories: HashMap<Option<Symbol>, String>,
 }
 
 impl<'h> Scripts<'h> {
     fn new(history: &'h History) -> Self {
-        Self { history, scripts: HashMap::new(), directories: HashMap::new() }
+        Self { history, names: HashMap::new(), directories: HashMap::new() }
     }
 
     /// The runs of one name, told apart where that makes sense.
@@ -191,7 +194,7 @@ impl<'h> Scripts<'h> {
     /// The script's own name and the directory, both without numbers.
     fn shape(&mut self, submit_line: Option<Symbol>, work_dir: Option<Symbol>) -> (String, String) {
         let history = self.history;
-        let script = self.scripts.entry(submit_line).or_insert_with(|| {
+        let script = self.names.entry(submit_line).or_insert_with(|| {
             let submit = parse_submit_line(history.text(submit_line));
             let script = submit.script.unwrap_or_default();
             fold(script.rsplit('/').next().unwrap_or_default())

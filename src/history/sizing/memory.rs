@@ -93,7 +93,7 @@ pub(super) fn advise(subject: &Subject<'_>, cores: &Advice) -> Advice {
             "; none died, and at a limit cached files fill what is left: the need may be less",
         );
     }
-    let cap = subject.limits.and_then(|limits| most_per_node(limits));
+    let cap = subject.limits.and_then(most_per_node);
     if let Some((most, whose)) = cap {
         let most = most / unit.then_per_node / Bytes::MIB * Bytes::MIB;
         if suggestion.0 > most && verdict != Verdict::Keep {

@@ -52,12 +52,12 @@ fn on(flag: Flag, runs: &[Run]) -> Advice {
     found.expect("advice on every option")
 }
 
-fn hours(hours: u64) -> Option<Amount> {
-    Some(Amount::Time(Span::seconds(hours * 3600)))
+fn hours(hours: u64) -> Amount {
+    Amount::Time(Span::seconds(hours * 3600))
 }
 
-fn gib(gib: u64) -> Option<Amount> {
-    Some(Amount::Memory(Bytes(gib * GIB)))
+fn gib(gib: u64) -> Amount {
+    Amount::Memory(Bytes(gib * GIB))
 }
 
 #[test]
@@ -155,14 +155,14 @@ fn what_later_runs_disprove_is_withdrawn() {
     mixed.rotate_left(2);
     let advice = on(Flag::Memory, &mixed);
     assert_eq!(advice.verdict, Verdict::Raise, "{advice:?}");
-    assert_eq!(advice.suggestion, gib(32));
+    assert_eq!(advice.suggestion, Some(gib(32)));
 }
 
 #[test]
 fn deaths_alone_double_until_a_larger_limit_is_known_to_hold() {
     let dead: Vec<Run> = (0..3).map(|number| killed(number, 16 * GIB)).collect();
     let advice = on(Flag::Memory, &dead);
-    assert_eq!((advice.verdict, advice.suggestion), (Verdict::Raise, gib(32)));
+    assert_eq!((advice.verdict, advice.suggestion), (Verdict::Raise, Some(gib(32))));
     assert_eq!(advice.misfits, Some(Misfits { runs: 0, of: 3 }));
     // One death says nothing of what a workload needs.
     assert_eq!(on(Flag::Memory, &dead[..1]).verdict, Verdict::Unknown);
@@ -202,7 +202,7 @@ fn memory_is_asked_for_in_the_option_that_is_used() {
     let advice = &sizing(&runs, &history, None, &BASIS)[1];
     // 6 GiB + 30 % = 7.8, over four cores 1.95.
     assert_eq!(advice.flag, Flag::MemoryPerCpu);
-    assert_eq!(advice.now, gib(4));
+    assert_eq!(advice.now, Some(gib(4)));
     assert_eq!(advice.directive().as_deref(), Some("#SBATCH --mem-per-cpu=2G"));
 }
 
@@ -217,7 +217,7 @@ fn a_run_that_reached_its_limit_needed_more_than_that() {
         }
     });
     let advice = on(Flag::Time, &timed_out);
-    assert_eq!((advice.verdict, advice.suggestion), (Verdict::Raise, hours(3)), "{advice:?}");
+    assert_eq!((advice.verdict, advice.suggestion), (Verdict::Raise, Some(hours(3))), "{advice:?}");
     assert!(advice.because.ends_with("3 reached the limit"), "{}", advice.because);
 }
 
@@ -272,7 +272,7 @@ fn no_more_is_advised_than_there_is() {
     // Killed at 240 GiB on nodes of 250.
     let dead: Vec<Run> = (0..3).map(|number| killed(number, 240 * GIB)).collect();
     let advice = &advised(&dead, Some(&limits()))[1];
-    assert_eq!((advice.verdict, advice.suggestion), (Verdict::Capped, gib(250)));
+    assert_eq!((advice.verdict, advice.suggestion), (Verdict::Capped, Some(gib(250))));
     assert!(advice.because.contains("nodes of partition batch have 250G"), "{}", advice.because);
     // At all there is already: nothing to ask for.
     let dead: Vec<Run> = (0..3).map(|number| killed(number, 250 * GIB)).collect();
