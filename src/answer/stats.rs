@@ -164,7 +164,7 @@ pub struct PartitionRow {
 /// How energy was worked out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EnergyNotes {
-    /// `estimate` or `flat`; nothing is measured.
+    /// `estimate`, `flat` or `green-algorithms`; nothing is measured.
     pub method: &'static str,
     /// What it rests on.
     pub assumptions: Vec<AssumptionRow>,
@@ -252,7 +252,7 @@ impl Meter {
                 core_watts: core_watts.or(set(told.cpu_watts)),
             },
             // Flat figures are for comparing: the same everywhere unless somebody asks for others.
-            Method::Flat => Site { pue: None, gpu_watts, core_watts },
+            Method::Flat | Method::GreenAlgorithms => Site { pue: None, gpu_watts, core_watts },
         };
         Self {
             method: question.method,
@@ -328,6 +328,7 @@ fn report(tally: &Tally, meter: &Meter) -> Stats {
             method: match meter.method {
                 Method::Estimate => "estimate",
                 Method::Flat => "flat",
+                Method::GreenAlgorithms => "green-algorithms",
             },
             assumptions: meter.energy.assumptions(&all).into_iter().map(Into::into).collect(),
             missing: meter.energy.missing(),

@@ -238,6 +238,8 @@ pub(super) enum EnergyMethod {
     Estimate,
     /// Watts of each allocated GPU and core times hours, nothing else
     Flat,
+    /// The formula and defaults of Green Algorithms: board power, 12 W a core, 0.3725 W/GB, PUE 1.56
+    GreenAlgorithms,
 }
 
 #[derive(Debug, Args)]

@@ -364,6 +364,7 @@ fn question(world: World<'_>, args: &args::Stats) -> Result<Question, Failure> {
         method: match args.method {
             EnergyMethod::Estimate => Method::Estimate,
             EnergyMethod::Flat => Method::Flat,
+            EnergyMethod::GreenAlgorithms => Method::GreenAlgorithms,
         },
         gpu_watts: args.gpu_watts,
         cpu_watts: args.cpu_watts,

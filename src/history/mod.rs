@@ -6,8 +6,10 @@
 //! cause comes in from outside, and a run whose cause is not known stays in a row of its own.
 //! Facts: `man sacct`; the rules for what counts stand in [`Tally`], the physics in [`Energy`].
 
+pub mod breakdown;
 mod energy;
 pub mod patterns;
+pub mod reclaim;
 pub mod reliability;
 pub mod sizing;
 mod summary;
