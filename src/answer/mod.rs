@@ -4,13 +4,19 @@
 //! (text, JSON, later the dashboard and agents) shows the same value. What an answer lacks stands
 //! in its notices.
 
+pub mod breakdown;
 pub mod diagnose;
 pub mod evaluate;
 pub mod job;
 pub mod jobs;
 pub mod kb;
 mod mask;
+pub mod overview;
+pub mod past;
+pub mod patterns;
+pub mod reliability;
 pub mod settings;
+pub mod sizing;
 pub mod stats;
 mod window;
 

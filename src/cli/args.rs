@@ -73,6 +73,14 @@ pub(super) enum Command {
     Jobs(Jobs),
     /// Say how much fails, why, and what that wastes: GPU-hours, core-hours, kWh
     Stats(Stats),
+    /// Rank workloads by what they held, with how they went
+    Overview(Overview),
+    /// Say what the next runs should ask for, from what the last ones used
+    Sizing(Sizing),
+    /// Find what goes wrong again and again
+    Patterns(Patterns),
+    /// Find nodes that fail more often than chance explains
+    Reliability(Reliability),
     /// Work with the knowledge base
     Kb(Kb),
     /// Measure the diagnoses on labelled cases
@@ -214,6 +222,14 @@ pub(super) struct Stats {
     )]
     pub(super) until: String,
 
+    /// Tell the sums apart, with bars; by account also what sizing would have freed
+    #[arg(long, value_enum)]
+    pub(super) by: Option<By>,
+
+    /// Write the sums of --by (partitions without it) as comma-separated values
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
+    pub(super) format: Option<Table>,
+
     /// How energy is worked out
     #[arg(long, value_enum, default_value = "estimate")]
     pub(super) method: EnergyMethod,
@@ -230,6 +246,153 @@ pub(super) struct Stats {
     /// Grams of CO2 for a kWh of the site's electricity; without it no CO2 is told
     #[arg(long, value_name = "G_PER_KWH", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) carbon_intensity: Option<u32>,
+}
+
+/// Which runs a command about many of them reads.
+#[derive(Debug, Args)]
+pub(super) struct Past {
+    #[command(flatten)]
+    pub(super) whose: Whose,
+
+    /// Only jobs of this name; more names by more of this option, as a name may hold commas
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub(super) name: Vec<String>,
+
+    /// Runs that ended from then on: 30d, now-2hours, 2026-11-30
+    #[arg(
+        short = 'S',
+        long,
+        value_name = "TIME",
+        default_value = "90d",
+        allow_hyphen_values = true
+    )]
+    pub(super) since: String,
+
+    /// Runs that ended before then
+    #[arg(
+        short = 'E',
+        long,
+        value_name = "TIME",
+        default_value = "now",
+        allow_hyphen_values = true
+    )]
+    pub(super) until: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Overview {
+    #[command(flatten)]
+    pub(super) past: Past,
+
+    /// The order of the workloads
+    #[arg(long, value_enum, default_value_t = Sort::Cost)]
+    pub(super) sort: Sort,
+
+    /// How many workloads to show; 0 for all
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 25)]
+    pub(super) limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Sizing {
+    /// Only these workloads: a job's name, or its name with # for numbers
+    #[arg(value_name = "WORKLOAD")]
+    pub(super) workloads: Vec<String>,
+
+    #[command(flatten)]
+    pub(super) past: Past,
+
+    /// The share of runs that may not fit, before headroom is added [default: 0.025, one in forty]
+    #[arg(long, value_name = "SHARE", value_parser = risk)]
+    pub(super) risk: Option<f64>,
+
+    /// The order of the workloads
+    #[arg(long, value_enum, default_value_t = Sort::Cost)]
+    pub(super) sort: Sort,
+
+    /// Also show workloads with nothing to change
+    #[arg(long)]
+    pub(super) all: bool,
+
+    /// How many workloads to show; 0 for all
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    pub(super) limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Patterns {
+    #[command(flatten)]
+    pub(super) past: Past,
+
+    /// How many patterns to show; 0 for all
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    pub(super) limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Reliability {
+    #[command(flatten)]
+    pub(super) past: Past,
+
+    /// What counts against a node
+    #[arg(long, value_enum, default_value_t = Metric::Failure)]
+    pub(super) metric: Metric,
+
+    /// How many nodes to show; 0 for all
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    pub(super) limit: usize,
+}
+
+/// The order of workloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Sort {
+    /// What they held, a GPU counted as 16 cores
+    Cost,
+    /// Runs that failed or did nothing
+    Failures,
+    /// Their share
+    Rate,
+    /// The last start
+    Recent,
+    /// Runs
+    Runs,
+    /// The name
+    Name,
+}
+
+/// What counts against a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Metric {
+    /// Runs that failed, but not at a limit of their own
+    Failure,
+    /// Runs that held their cores and did nothing
+    Hang,
+}
+
+/// By what sums are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum By {
+    /// The cause of failure, as the record alone names it
+    Cause,
+    /// Who ran it
+    User,
+    /// The account charged
+    Account,
+    /// The quality of service
+    Qos,
+    /// Where it ran
+    Partition,
+    /// The type of GPU
+    Gpu,
+    /// The week in which it ended
+    Week,
+}
+
+/// How a table is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Table {
+    /// Comma-separated values
+    Csv,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -374,6 +537,12 @@ pub(super) enum ConfigCommand {
 fn share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| "a share is a number from 0 to 1".to_owned())
+}
+
+/// A risk: less than half, or no request would be one.
+fn risk(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..0.5).contains(share));
+    share.ok_or_else(|| "a risk is a number from 0 to below 0.5".to_owned())
 }
 
 /// The closed vocabularies that front matter may use.

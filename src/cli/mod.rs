@@ -14,12 +14,17 @@ use clap::{ColorChoice, CommandFactory, FromArgMatches};
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::answer::breakdown::{By, breakdown_by};
 use crate::answer::diagnose::{Given, Hints};
 use crate::answer::evaluate::{self, SuiteWanted, Wanted};
+use crate::answer::overview::{self, Sort};
+use crate::answer::sizing;
 use crate::answer::stats::Question;
 use crate::answer::{self, World};
 use crate::config::Config;
 use crate::eval::{Split, Thresholds};
+use crate::history::reliability::Metric;
+use crate::history::sizing::Basis;
 use crate::history::{Carbon, Method};
 use crate::host::{Recording, Replay, Runner, Store, System};
 use crate::model::{self, BaseState, State};
@@ -193,7 +198,60 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
             Ok(Exit::Answered)
         }
         Command::Stats(args) => {
-            printer.print(&answer::stats::stats(world, &question(world, args)?)?)?;
+            let question = question(world, args)?;
+            let by = args.by.or_else(|| args.format.map(|_| args::By::Partition));
+            match by {
+                None => printer.print(&answer::stats::stats(world, &question)?)?,
+                Some(by) => {
+                    let sums = breakdown_by(world, &question, dimension(by))?;
+                    match args.format {
+                        None => printer.print(&sums)?,
+                        Some(args::Table::Csv) => {
+                            let mut out = io::BufWriter::new(io::stdout().lock());
+                            render::write_csv(&sums, &mut out)?;
+                            out.flush()?;
+                        }
+                    }
+                }
+            }
+            Ok(Exit::Answered)
+        }
+        Command::Overview(args) => {
+            let question = overview::Question {
+                filter: past(world, &args.past)?,
+                sort: sort(args.sort),
+                limit: limit(args.limit),
+            };
+            printer.print(&overview::overview(world, &question)?)?;
+            Ok(Exit::Answered)
+        }
+        Command::Sizing(args) => {
+            let question = sizing::Question {
+                filter: past(world, &args.past)?,
+                workloads: args.workloads.clone(),
+                risk: args.risk.unwrap_or(Basis::RISK),
+                sort: sort(args.sort),
+                limit: limit(args.limit),
+                all: args.all,
+            };
+            let sized = sizing::sized(world, &question)?;
+            printer.print(&sized)?;
+            let unknown = sized.workload_count == 0 && !args.workloads.is_empty();
+            Ok(if unknown { Exit::No } else { Exit::Answered })
+        }
+        Command::Patterns(args) => {
+            let filter = past(world, &args.past)?;
+            printer.print(&answer::patterns::patterns_of(world, &filter, limit(args.limit))?)?;
+            Ok(Exit::Answered)
+        }
+        Command::Reliability(args) => {
+            let metric = match args.metric {
+                args::Metric::Failure => Metric::Failure,
+                args::Metric::Hang => Metric::Hang,
+            };
+            let filter = past(world, &args.past)?;
+            let nodes = answer::reliability::nodes(world, &filter, metric, limit(args.limit))?;
+            printer.print(&nodes)?;
             Ok(Exit::Answered)
         }
         Command::Kb(kb) => knowledge(world, &kb.command, &printer),
@@ -372,6 +430,49 @@ fn question(world: World<'_>, args: &args::Stats) -> Result<Question, Failure> {
             .carbon_intensity
             .map(|grams_per_kwh| Carbon { grams_per_kwh, source: "--carbon-intensity".to_owned() }),
     })
+}
+
+fn past(world: World<'_>, args: &args::Past) -> Result<Filter, Failure> {
+    let (since, until) = window(world, &args.since, &args.until)?;
+    Ok(Filter {
+        users: users(&args.whose),
+        states: Vec::new(),
+        accounts: args.whose.account.clone(),
+        partitions: args.whose.partition.clone(),
+        qos: Vec::new(),
+        clusters: Vec::new(),
+        names: args.name.clone(),
+        since,
+        until,
+    })
+}
+
+fn sort(sort: args::Sort) -> Sort {
+    match sort {
+        args::Sort::Cost => Sort::Cost,
+        args::Sort::Failures => Sort::Failures,
+        args::Sort::Rate => Sort::Rate,
+        args::Sort::Recent => Sort::Recent,
+        args::Sort::Runs => Sort::Runs,
+        args::Sort::Name => Sort::Name,
+    }
+}
+
+fn dimension(by: args::By) -> By {
+    match by {
+        args::By::Cause => By::Cause,
+        args::By::User => By::User,
+        args::By::Account => By::Account,
+        args::By::Qos => By::Qos,
+        args::By::Partition => By::Partition,
+        args::By::Gpu => By::Gpu,
+        args::By::Week => By::Week,
+    }
+}
+
+/// Zero is all.
+fn limit(limit: usize) -> Option<usize> {
+    (limit > 0).then_some(limit)
 }
 
 /// The window, with one "now" for both of its ends.

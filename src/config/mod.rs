@@ -34,6 +34,8 @@ pub struct Settings {
     pub scan: Scan,
     /// Diagnosing.
     pub diagnose: Diagnose,
+    /// What counts as doing nothing.
+    pub idle: Idle,
     /// Energy and carbon.
     pub energy: Energy,
 }
@@ -64,6 +66,18 @@ pub struct Scan {
 pub struct Diagnose {
     /// Failed tasks of one array that are diagnosed at most.
     pub array_tasks: usize,
+}
+
+/// What counts as doing nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Idle {
+    /// Seconds that a run has to take at least.
+    pub least_seconds: u64,
+    /// Thousandths of a core that it kept busy at most.
+    pub most_busy_permille: u64,
+    /// Bytes that it moved in a second at most.
+    pub most_bytes_per_second: u64,
 }
 
 /// Energy and carbon; zero where nobody has told.

@@ -4,18 +4,26 @@
 //! to write it to a writer. Colours are labels until [`Page`] paints them; text is understandable
 //! without any.
 
+mod breakdown;
 mod diagnosis;
 mod eval;
+mod figures;
 mod job;
 mod json;
 mod kb;
+mod overview;
 mod page;
+mod patterns;
+mod reliability;
 mod settings;
+mod sizing;
 mod stats;
 
 use std::io::{self, Write};
 
 use serde::Serialize;
+
+use crate::answer::breakdown::Breakdown;
 
 pub use page::{Label, Look, Page};
 
@@ -37,6 +45,11 @@ pub enum Format {
 /// Writes a value that is no report, such as a refusal, as one JSON document.
 pub fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     json::write(value, out)
+}
+
+/// Writes sums as comma-separated values.
+pub fn write_csv(sums: &Breakdown, out: &mut dyn Write) -> io::Result<()> {
+    breakdown::csv(sums, out)
 }
 
 /// Writes a report.

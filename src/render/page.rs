@@ -262,6 +262,8 @@ impl<'p> Page<'p> {
             '‘' | '’' => "'".to_owned(),
             '“' | '”' => "\"".to_owned(),
             '→' => "->".to_owned(),
+            '█' => "#".to_owned(),
+            '░' => ".".to_owned(),
             c if c.is_ascii() => c.to_string(),
             _ => "?".to_owned(),
         };

@@ -62,7 +62,7 @@ pub(super) fn advise(subject: &Subject<'_>) -> Advice {
         advice.suggestion = Some(Amount::Count(wanted));
         advice.headroom = Some(20);
         let over = busy.iter().filter(|busy| **busy > float(wanted)).count();
-        advice.misfits = Some(Misfits { runs: over, of: busy.len() });
+        advice.misfits = Some(Misfits { runs: over, unknown: 0, of: busy.len() });
     }
     let most_there = subject.limits.and_then(|limits| limits.node_cpus.get());
     if let (Some(Amount::Count(more)), Some(most_there)) = (advice.suggestion, most_there)

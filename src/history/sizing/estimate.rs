@@ -61,7 +61,7 @@ impl Measured {
     pub(super) fn misfits(&self, amount: u64) -> Misfits {
         let over = self.complete.iter().filter(|value| **value > amount).count();
         let cut = self.at_least.iter().filter(|value| **value >= amount).count();
-        Misfits { runs: over + cut, of: self.len() }
+        Misfits { runs: over + cut, unknown: self.at_least.len() - cut, of: self.len() }
     }
 }
 

@@ -142,6 +142,8 @@ impl Verdict {
 pub struct Misfits {
     /// Those that would not.
     pub runs: usize,
+    /// Those that ended before it was known.
+    pub unknown: usize,
     /// Of so many.
     pub of: usize,
 }
@@ -149,16 +151,17 @@ pub struct Misfits {
 impl Misfits {
     /// "1 in 40 of the runs would not have fitted".
     pub fn in_words(self) -> String {
-        if self.runs == 0 {
-            return match self.of {
-                1 => "the run would have fitted".to_owned(),
-                of => format!("all {of} runs would have fitted"),
-            };
-        }
-        if self.of.is_multiple_of(self.runs) && self.runs < self.of {
-            return format!("1 in {} of the runs would not have fitted", self.of / self.runs);
-        }
-        format!("{} of {} runs would not have fitted", self.runs, self.of)
+        let Self { runs, unknown, of } = self;
+        let said = match runs {
+            0 if unknown == 0 && of == 1 => "the run would have fitted".to_owned(),
+            0 if unknown == 0 => format!("all {of} runs would have fitted"),
+            0 => format!("{} of {of} runs would have fitted", of - unknown),
+            runs if of.is_multiple_of(runs) && runs < of => {
+                format!("1 in {} of the runs would not have fitted", of / runs)
+            }
+            runs => format!("{runs} of {of} runs would not have fitted"),
+        };
+        if unknown == 0 { said } else { format!("{said}, of {unknown} it is not known") }
     }
 }
 
