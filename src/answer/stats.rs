@@ -516,6 +516,8 @@ pub(crate) mod tests {
             states: Vec::new(),
             accounts: Vec::new(),
             partitions: Vec::new(),
+            qos: Vec::new(),
+            clusters: Vec::new(),
             names: Vec::new(),
             since: at(SINCE),
             until: at(UNTIL),
