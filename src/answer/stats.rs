@@ -536,7 +536,8 @@ pub(crate) mod tests {
             overlay: None,
             config: &config,
             store: None,
-            stored_index: false,
+            live: false,
+            fresh: false,
         };
         stats(world, &question).expect("an answer")
     }

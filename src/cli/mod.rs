@@ -24,7 +24,7 @@ use crate::history::{Carbon, Method};
 use crate::host::{Recording, Replay, Runner, Store, System};
 use crate::model::{self, BaseState, State};
 use crate::render::{self, Format, Look, Report};
-use crate::sched::{Filter, Users};
+use crate::sched::{self, Filter, Users};
 use crate::text;
 use args::{Cli, Command, ConfigCommand, EnergyMethod, Global, KbCommand};
 use failure::{Exit, Failure};
@@ -158,6 +158,9 @@ fn run(mut cli: Cli) -> Result<Exit, Failure> {
 }
 
 fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Result<Exit, Failure> {
+    let chosen = cli.global.backend.as_ref().map(|name| config.clone().with_backend(name));
+    let config = chosen.as_ref().unwrap_or(config);
+    known_backend(&config.settings.scheduler.backend)?;
     let store = Store::locate(system);
     let set = system.env("JOBWISE_KNOWLEDGE").filter(|folder| !folder.is_empty());
     let overlay = cli.global.knowledge.clone().or_else(|| set.map(PathBuf::from));
@@ -169,7 +172,8 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
         overlay: overlay.as_deref(),
         config,
         store: store.as_ref(),
-        stored_index: global.record.is_none() && global.replay.is_none() && !global.demo,
+        fresh: matches!(&cli.command, Command::Diagnose(args) if args.fresh),
+        live: global.record.is_none() && global.replay.is_none() && !global.demo,
     };
     let printer = Printer {
         format: if cli.global.json { Format::Json } else { Format::Text },
@@ -322,6 +326,15 @@ fn state_of(name: &str) -> Result<State, Failure> {
         |nearest| format!("did you mean {nearest}?"),
     );
     Err(usage(format!("'{name}' is not a state"), &hint))
+}
+
+/// Refuses a scheduler that nobody knows: "none is installed" would be true and no help.
+fn known_backend(name: &str) -> Result<(), Failure> {
+    if sched::choices().any(|known| known == name) {
+        return Ok(());
+    }
+    let known = text::join(&sched::choices().collect::<Vec<_>>(), "or");
+    Err(usage(format!("jobwise knows no scheduler '{name}'"), &format!("it is {known}")))
 }
 
 fn usage(message: String, hint: &str) -> Failure {

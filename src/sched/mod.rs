@@ -27,12 +27,23 @@ pub struct Scheduler {
 /// Every scheduler, in the order in which they are looked for.
 pub static ALL: &[Scheduler] = &[Scheduler { name: "slurm", detect: slurm::detect }];
 
-/// The first scheduler that is on this machine; where there is none, a backend that can do nothing.
+/// What [`config::Scheduler::backend`] may be.
+pub fn choices() -> impl Iterator<Item = &'static str> {
+    std::iter::once(AUTO).chain(ALL.iter().map(|scheduler| scheduler.name))
+}
+
+/// Takes whatever is found.
+const AUTO: &str = "auto";
+
+/// The first scheduler on this machine that the settings admit; where there is none, a backend that
+/// can do nothing.
 ///
 /// Looking costs no process of its own: what it learns, later questions use.
 pub fn detect<'h>(runner: &'h dyn Runner, settings: &config::Scheduler) -> Backend<'h> {
     let none = Backend { name: "none", jobs: None, explain: |_| None };
-    ALL.iter().find_map(|scheduler| (scheduler.detect)(runner, settings)).unwrap_or(none)
+    let chosen = settings.backend.as_str();
+    let mut admitted = ALL.iter().filter(|known| chosen == AUTO || chosen == known.name);
+    admitted.find_map(|scheduler| (scheduler.detect)(runner, settings)).unwrap_or(none)
 }
 
 /// What one scheduler can be asked.

@@ -93,7 +93,13 @@ fn id(text: &str) -> JobId {
 }
 
 fn settings() -> config::Scheduler {
-    config::Scheduler { deadline_seconds: 30, list_deadline_seconds: 120, list_days: 7 }
+    config::Scheduler {
+        backend: "auto".to_owned(),
+        deadline_seconds: 30,
+        list_deadline_seconds: 120,
+        list_days: 7,
+        limits_seconds: 0,
+    }
 }
 
 fn jobs(fake: &Fake) -> Jobs<'_> {
