@@ -2,6 +2,7 @@
 
 mod change;
 mod reading;
+mod shared;
 mod surroundings;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use crate::retrieve::{Library, Match, Query, Wants, first_steps};
 use crate::sched::{Backend, SchedError};
 
 use reading::{Scanned, notices, quote_tails, read_logs};
+pub(super) use shared::Shared;
 pub(super) use surroundings::AtHand;
 use surroundings::{Cluster, Surroundings};
 
@@ -171,6 +173,7 @@ pub(super) struct Engine {
     rules: Rules,
     scanner: Scanner,
     scan: logs::Limits,
+    tail_lines: usize,
     library: Library,
     index: String,
 }
@@ -181,9 +184,10 @@ impl Engine {
         let rules = Rules::new(families);
         let scanner = Scanner::new(&rules.literals());
         let scan = logs::Limits { bytes: world.config.settings.scan.limit_bytes };
+        let tail_lines = world.config.settings.diagnose.tail_lines;
         let (library, index, mut notices) = kb::library(world, rules.families())?;
         notices.extend(broken.iter().map(super::left_out));
-        Ok((Self { rules, scanner, scan, library, index }, notices))
+        Ok((Self { rules, scanner, scan, tail_lines, library, index }, notices))
     }
 
     /// The sections that fit a text, best first, whatever the verdict.
@@ -210,6 +214,7 @@ impl Engine {
 pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagnoses, AnswerError> {
     let (engine, notices) = Engine::start(world)?;
     let backend = world.backend();
+    let shared = Shared::new(world);
     let mut answer = Diagnoses {
         schema: "jobwise/diagnose/1",
         diagnoses: Vec::new(),
@@ -217,7 +222,7 @@ pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagn
         notices,
     };
     for text in ids {
-        match asked(&engine, world, &backend, text, hints) {
+        match asked(&engine, &shared, &backend, text, hints) {
             Err(error) => answer.failures.push(Failure { id: text.clone(), error }),
             Ok((diagnoses, notices)) => {
                 answer.add_notices(mask::notices(notices));
@@ -231,15 +236,15 @@ pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagn
 /// Diagnoses the jobs that one id names.
 pub(super) fn asked(
     engine: &Engine,
-    world: World<'_>,
+    shared: &Shared<'_>,
     backend: &Backend<'_>,
     text: &str,
     hints: &Hints,
 ) -> Result<(Vec<Diagnosis>, Vec<Notice>), AnswerError> {
     let (jobs, mut notices) = look_up(backend, text)?;
-    let (jobs, skipped) = worth_diagnosing(jobs, world.config.settings.diagnose.array_tasks);
+    let (jobs, skipped) = worth_diagnosing(jobs, shared.world.config.settings.diagnose.array_tasks);
     notices.extend(skipped);
-    let one = |job| one(engine, job, &mut Cluster::new(world, backend, hints));
+    let one = |job| one(engine, job, &mut Cluster::new(backend, hints, shared));
     Ok((jobs.into_par_iter().map(one).collect(), notices))
 }
 
@@ -296,7 +301,7 @@ fn unmasked(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> 
     let notices = notices(&job, &reports);
     let verdict = classify::decide(&engine.rules, &facts_of(&job, &scanned, &reports));
     if verdict.outcome == Outcome::Unknown {
-        quote_tails(&scanned, &mut reports);
+        quote_tails(&scanned, &mut reports, engine.tail_lines);
     }
     let mut told = Diagnosis { logs: reports, notices, ..bare(engine, job, verdict) };
     told.patch = change::propose(&engine.rules, &mut told, surroundings);
@@ -386,7 +391,7 @@ pub(super) fn of_text(engine: &Engine, text: &[u8]) -> Diagnosis {
         None => classify::decide(&engine.rules, &Facts { job: None, ..facts }),
     };
     if verdict.outcome == Outcome::Unknown {
-        quote_tails(&scanned, &mut reports);
+        quote_tails(&scanned, &mut reports, engine.tail_lines);
     }
     mask::diagnosis(Diagnosis { logs: reports, ..bare(engine, job, verdict) })
 }

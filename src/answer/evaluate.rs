@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::diagnose::{AtHand, Diagnosis, Engine, Hints, asked, of_text, one};
+use super::diagnose::{AtHand, Diagnosis, Engine, Hints, Shared, asked, of_text, one};
 use super::{AnswerError, World};
 use crate::eval::{
     self, Answered, Case, Comparison, HEALTHY, Material, Measures, Split, Table, Texts, Thresholds,
@@ -279,9 +279,9 @@ fn of_recording(
     job: &str,
 ) -> Result<Diagnosis, String> {
     let replay = Replay::load(path).map_err(|error| error.to_string())?;
-    let world = World { cluster: &replay, ..world };
+    let world = World { cluster: &replay, live: false, ..world };
     let backend = sched::detect(&replay, &world.config.settings.scheduler);
-    let (mut diagnoses, _) = asked(engine, world, &backend, job, &Hints::default())
+    let (mut diagnoses, _) = asked(engine, &Shared::new(world), &backend, job, &Hints::default())
         .map_err(|error| error.to_string())?;
     if diagnoses.len() != 1 {
         return Err(format!("{job} names {} jobs; a case is one", diagnoses.len()));

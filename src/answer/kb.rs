@@ -23,7 +23,7 @@ pub(super) fn library(
 ) -> Result<(Library, String, Vec<Notice>), AnswerError> {
     let mut notices = Vec::new();
     // An index that cannot be read is as good as none: it can be built again.
-    let store = world.store.filter(|_| world.stored_index);
+    let store = world.store.filter(|_| world.live);
     let stored = store.and_then(|store| store.read(INDEX).ok().flatten());
     if let Some(stored) = stored {
         // The description is one line of JSON.

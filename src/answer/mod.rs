@@ -44,9 +44,11 @@ pub struct World<'w> {
     pub config: &'w Config,
     /// Our own folder, where there is one.
     pub store: Option<&'w Store>,
-    /// Whether the index in it may be used: an answer that is recorded or replayed must not depend
-    /// on what was built on this machine.
-    pub stored_index: bool,
+    /// Whether what is kept there may be used: an answer that is recorded or replayed must not
+    /// depend on what this machine has built or heard before.
+    pub live: bool,
+    /// Whether the cluster is asked again for what was remembered.
+    pub fresh: bool,
 }
 
 impl<'w> World<'w> {

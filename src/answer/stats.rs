@@ -512,6 +512,8 @@ pub(crate) mod tests {
             states: Vec::new(),
             accounts: Vec::new(),
             partitions: Vec::new(),
+            qos: Vec::new(),
+            clusters: Vec::new(),
             names: Vec::new(),
             since: at(SINCE),
             until: at(UNTIL),
@@ -530,7 +532,8 @@ pub(crate) mod tests {
             overlay: None,
             config: &config,
             store: None,
-            stored_index: false,
+            live: false,
+            fresh: false,
         };
         stats(world, &question).expect("an answer")
     }

@@ -42,6 +42,10 @@ pub(super) struct Global {
     #[arg(long, global = true, value_name = "PATH", conflicts_with = "record")]
     pub(super) replay: Option<PathBuf>,
 
+    /// Ask this scheduler: auto or slurm (also: JOBWISE_BACKEND)
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(super) backend: Option<String>,
+
     /// Read settings from this file only
     #[arg(long, global = true, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
@@ -98,6 +102,10 @@ pub(super) struct Diagnose {
     /// Look for logs in this directory too
     #[arg(long, value_name = "DIR")]
     pub(super) log_dir: Vec<PathBuf>,
+
+    /// Ask the cluster again for limits of partitions that were remembered
+    #[arg(long, conflicts_with_all = ["log", "text"])]
+    pub(super) fresh: bool,
 
     /// Diagnose these logs, without any accounting
     #[arg(long, value_name = "FILE", num_args = 1..)]

@@ -29,7 +29,7 @@ use crate::history::{Carbon, Method};
 use crate::host::{Recording, Replay, Runner, Store, System};
 use crate::model::{self, BaseState, State};
 use crate::render::{self, Format, Look, Report};
-use crate::sched::{Filter, Users};
+use crate::sched::{self, Filter, Users};
 use crate::text;
 use args::{Cli, Command, ConfigCommand, EnergyMethod, Global, KbCommand};
 use failure::{Exit, Failure};
@@ -163,6 +163,9 @@ fn run(mut cli: Cli) -> Result<Exit, Failure> {
 }
 
 fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Result<Exit, Failure> {
+    let chosen = cli.global.backend.as_ref().map(|name| config.clone().with_backend(name));
+    let config = chosen.as_ref().unwrap_or(config);
+    known_backend(&config.settings.scheduler.backend)?;
     let store = Store::locate(system);
     let set = system.env("JOBWISE_KNOWLEDGE").filter(|folder| !folder.is_empty());
     let overlay = cli.global.knowledge.clone().or_else(|| set.map(PathBuf::from));
@@ -174,7 +177,8 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
         overlay: overlay.as_deref(),
         config,
         store: store.as_ref(),
-        stored_index: global.record.is_none() && global.replay.is_none() && !global.demo,
+        fresh: matches!(&cli.command, Command::Diagnose(args) if args.fresh),
+        live: global.record.is_none() && global.replay.is_none() && !global.demo,
     };
     let printer = Printer {
         format: if cli.global.json { Format::Json } else { Format::Text },
@@ -382,6 +386,15 @@ fn state_of(name: &str) -> Result<State, Failure> {
     Err(usage(format!("'{name}' is not a state"), &hint))
 }
 
+/// Refuses a scheduler that nobody knows: "none is installed" would be true and no help.
+fn known_backend(name: &str) -> Result<(), Failure> {
+    if sched::choices().any(|known| known == name) {
+        return Ok(());
+    }
+    let known = text::join(&sched::choices().collect::<Vec<_>>(), "or");
+    Err(usage(format!("jobwise knows no scheduler '{name}'"), &format!("it is {known}")))
+}
+
 fn usage(message: String, hint: &str) -> Failure {
     Failure::Usage { message, hint: Some(hint.to_owned()) }
 }
@@ -400,6 +413,8 @@ fn filter(world: World<'_>, args: &args::Jobs) -> Result<Filter, Failure> {
         states,
         accounts: args.whose.account.clone(),
         partitions: args.whose.partition.clone(),
+        qos: Vec::new(),
+        clusters: Vec::new(),
         names: args.name.clone(),
         since,
         until,
@@ -413,6 +428,8 @@ fn question(world: World<'_>, args: &args::Stats) -> Result<Question, Failure> {
         states: Vec::new(),
         accounts: args.whose.account.clone(),
         partitions: args.whose.partition.clone(),
+        qos: Vec::new(),
+        clusters: Vec::new(),
         names: Vec::new(),
         since,
         until,

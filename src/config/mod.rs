@@ -23,6 +23,9 @@ const SITE: &str = "/etc/jobwise/config.toml";
 const FILE_LIMIT: u64 = 1 << 20;
 /// The section whose zeros say that nobody has told.
 const ENERGY: &str = "energy";
+/// Settings that are often wanted for one command have a short name in the environment too.
+const SHORT_NAMES: [(&str, &str); 2] =
+    [("scheduler.backend", "JOBWISE_BACKEND"), ("diagnose.tail_lines", "JOBWISE_LOG_TAIL")];
 
 /// Every setting.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -44,12 +47,16 @@ pub struct Settings {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scheduler {
+    /// The name of the scheduler to ask; `auto` for the first that is found.
+    pub backend: String,
     /// Seconds after which an ordinary query is ended.
     pub deadline_seconds: u64,
     /// Seconds after which a listing of many jobs is ended.
     pub list_deadline_seconds: u64,
     /// Days of everybody's history that one query may span.
     pub list_days: u64,
+    /// Seconds for which the limits of a partition are remembered; zero for none.
+    pub limits_seconds: u32,
 }
 
 /// Reading logs.
@@ -66,6 +73,8 @@ pub struct Scan {
 pub struct Diagnose {
     /// Failed tasks of one array that are diagnosed at most.
     pub array_tasks: usize,
+    /// Last lines of a log that are shown at most where the cause is unknown.
+    pub tail_lines: usize,
 }
 
 /// What counts as doing nothing.
@@ -104,6 +113,8 @@ pub enum Origin {
     File(PathBuf),
     /// An environment variable.
     Environment(String),
+    /// An option of the command line.
+    Flag(String),
 }
 
 impl fmt::Display for Origin {
@@ -111,7 +122,7 @@ impl fmt::Display for Origin {
         match self {
             Self::Default => f.write_str("default"),
             Self::File(path) => path.display().fmt(f),
-            Self::Environment(name) => f.write_str(name),
+            Self::Environment(name) | Self::Flag(name) => f.write_str(name),
         }
     }
 }
@@ -182,13 +193,24 @@ impl Config {
             let (section, key) = dotted.split_once('.').unwrap_or((dotted, ""));
             let keys = layer.entry(section).or_insert_with(|| Value::Table(Table::new()));
             if let Value::Table(keys) = keys {
-                keys.insert(key.to_owned(), value(text));
+                keys.insert(key.to_owned(), written(text));
             }
         }
         let defaults = parse(DEFAULTS.as_bytes(), &Origin::Default)?;
         let mut config = Self::merge(vec![(Origin::Default, defaults), (place, layer)], |_| None)?;
         config.origins.extend(kept);
         Ok(config)
+    }
+
+    /// The same settings, but for the scheduler to ask: an option of the command line is over
+    /// every layer.
+    #[must_use]
+    pub fn with_backend(mut self, name: &str) -> Self {
+        let origin = Origin::Flag("--backend".to_owned());
+        let text = Value::String(name.to_owned()).to_string();
+        self.origins.insert("scheduler.backend".to_owned(), (text, origin));
+        name.clone_into(&mut self.settings.scheduler.backend);
+        self
     }
 
     fn merge(
@@ -212,10 +234,14 @@ impl Config {
         }
         let known: Vec<String> = origins.keys().cloned().collect();
         for dotted in known {
-            let name = format!("JOBWISE_{}", dotted.replace('.', "_").to_ascii_uppercase());
-            if let (Some(text), Some((section, key))) = (env(&name), dotted.split_once('.')) {
-                let origin = Origin::Environment(name);
-                place(&mut merged, &mut origins, (section, key), value(&text), &origin)?;
+            let Some((section, key)) = dotted.split_once('.') else { continue };
+            let short = SHORT_NAMES.iter().find(|(known, _)| *known == dotted);
+            let whole = format!("JOBWISE_{}", dotted.replace('.', "_").to_ascii_uppercase());
+            for name in short.map(|(_, name)| (*name).to_owned()).into_iter().chain([whole]) {
+                if let Some(text) = env(&name) {
+                    let origin = Origin::Environment(name);
+                    place(&mut merged, &mut origins, (section, key), value(&text), &origin)?;
+                }
             }
         }
         // Every value was checked where it was placed: only the defaults themselves could fail.
@@ -241,12 +267,13 @@ fn place(
         None if *origin != Origin::Default => {
             return Err(fail(format!("there is no setting '{section}.{key}'")));
         }
-        Some(known) if !known.same_type(&value) || !fits(section, &value) => {
-            let kind = known.type_str();
-            let zero = if section == ENERGY { " or 0" } else { "" };
-            return Err(fail(format!(
-                "'{section}.{key}' must be a positive {kind}{zero}, not {value}"
-            )));
+        Some(known) if !known.same_type(&value) || !fits((section, key), &value) => {
+            let kind = match known {
+                Value::Integer(_) if may_be_zero((section, key)) => "positive integer or 0",
+                Value::Integer(_) => "positive integer",
+                _ => known.type_str(),
+            };
+            return Err(fail(format!("'{section}.{key}' must be a {kind}, not {value}")));
         }
         _ => {}
     }
@@ -259,14 +286,25 @@ fn place(
 }
 
 /// Whether a number is one that a setting can have.
-fn fits(section: &str, value: &Value) -> bool {
-    let range = if section == ENERGY { 0..=i64::from(u32::MAX) } else { 1..=i64::MAX };
+fn fits(place: (&str, &str), value: &Value) -> bool {
+    let range = if may_be_zero(place) { 0..=i64::from(u32::MAX) } else { 1..=i64::MAX };
     value.as_integer().is_none_or(|number| range.contains(&number))
+}
+
+/// Whether a number says by zero that there is none.
+fn may_be_zero(place: (&str, &str)) -> bool {
+    place.0 == ENERGY || place == ("scheduler", "limits_seconds")
 }
 
 /// A value as text gives it: a number where it is one.
 fn value(text: &str) -> Value {
     text.parse().map_or_else(|_| Value::String(text.to_owned()), Value::Integer)
+}
+
+/// A value as [`Config::kept`] wrote it.
+fn written(text: &str) -> Value {
+    let table = format!("value = {text}").parse::<Table>();
+    table.ok().and_then(|mut table| table.remove("value")).unwrap_or_else(|| value(text))
 }
 
 fn read(runner: &dyn Runner, path: &Path) -> Result<Vec<u8>, FileError> {
@@ -357,6 +395,10 @@ mod tests {
         let config = config.expect("valid");
         assert_eq!(Config::recorded(Some(&config.kept())).as_ref(), Ok(&config));
         // Of before settings were kept.
+        // Texts come back as texts, whatever is in them.
+        let chosen = config.with_backend("a \"b\"\n").kept();
+        let again = Config::recorded(Some(&chosen)).expect("valid");
+        assert_eq!(again.settings.scheduler.backend, "a \"b\"\n");
         let defaults = Config::recorded(None).expect("sound");
         assert_eq!(Config::recorded(Some(&defaults.kept())), Ok(defaults));
         let error = |kept: serde_json::Value| {

@@ -49,6 +49,7 @@ const SHAPES: &[Shape] = &[
             "--jobs",
             "--name",
             "--partition",
+            "--qos",
             "--starttime",
             "--state",
             "--user",

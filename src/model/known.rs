@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A measurement or setting as far as it is known.
 ///
@@ -95,5 +95,28 @@ impl<T: Serialize> Serialize for Known<T> {
             Self::Unlimited => serializer.serialize_str("unlimited"),
             Self::NotGathered | Self::Unreadable(_) => serializer.serialize_none(),
         }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Known<T> {
+    /// What [`Serialize`] wrote; what was unreadable comes back as not gathered.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written<T> {
+            Value(T),
+            Word(Unlimited),
+            Nothing(()),
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        enum Unlimited {
+            Unlimited,
+        }
+        Ok(match Written::deserialize(deserializer)? {
+            Written::Value(value) => Self::Value(value),
+            Written::Word(Unlimited::Unlimited) => Self::Unlimited,
+            Written::Nothing(()) => Self::NotGathered,
+        })
     }
 }

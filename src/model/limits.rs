@@ -1,11 +1,11 @@
 //! What a partition (queue) and its nodes can give: the ceiling of every suggestion.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Bytes, Known, Span};
 
 /// The limits of one partition and the size of its largest node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// The partition.
     pub partition: String,

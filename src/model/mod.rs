@@ -27,7 +27,9 @@ pub use known::Known;
 pub use limits::Limits;
 pub use notice::{Level, Notice};
 pub use run::{
-    Allowance, History, Idle, Maybe, Names, Part as RunPart, Rows, Run, StepKind, StepUse, Symbol,
+    Allowance, FlatError, FlatField, History, Idle, Maybe, Names, Owner, Part as RunPart,
+    RUN_SCHEMA, Rows, Run, StepKind, StepUse, Symbol, busy, is_failed, is_out_of_memory,
+    run_fields,
 };
 pub use state::{BaseState, State};
 pub use tres::Tres;

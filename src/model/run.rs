@@ -4,17 +4,19 @@
 //! [`Job`]. Times are whole seconds, texts are symbols, a number that was not
 //! measured is nothing and never zero. Every amount says what it is counted per.
 
+mod flat;
 mod history;
 mod maybe;
 mod names;
 mod usage;
 
-use super::{BaseState, Bytes, Exit, Job, JobId, Known, Memory, MemoryScope, Tres};
+use super::{BaseState, Bytes, Exit, Job, JobId, Known, Memory, MemoryScope};
 
-pub use history::{History, Rows};
+pub use flat::{FlatError, FlatField, SCHEMA as RUN_SCHEMA, fields as run_fields};
+pub use history::{History, Owner, Rows};
 pub use maybe::Maybe;
 pub use names::{Names, Symbol};
-pub use usage::{StepKind, StepUse};
+pub use usage::{StepKind, StepUse, busy, is_failed, is_out_of_memory};
 
 /// Which part of a job a run is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -128,7 +130,7 @@ pub struct Run {
     pub longest_step: Maybe<u32>,
     /// Share of the time of all its GPUs that they were busy, in thousandths.
     pub gpu_permille: Maybe<u16>,
-    /// The most bytes of GPU memory that one task used.
+    /// The most bytes of GPU memory that the tasks of one step used together.
     pub gpu_memory: Maybe<u64>,
     /// Joules that its nodes drew meanwhile: its own only where it had them to itself.
     pub joules: Maybe<u64>,
@@ -218,13 +220,8 @@ impl Run {
 
     /// What a history keeps of a full record; its earlier runs are records of their own.
     pub fn of(job: &Job, names: &mut Names) -> Self {
-        let number = u32::try_from(job.id.number).unwrap_or(u32::MAX);
-        let part = match &job.id.part {
-            super::id::Part::Whole => Part::Whole,
-            super::id::Part::Task(task) => Part::Task(u32::try_from(*task).unwrap_or(u32::MAX)),
-            super::id::Part::Component(component) => Part::Component(*component),
-            super::id::Part::Tasks(tasks) => Part::Tasks(names.intern(tasks)),
-        };
+        // An id that was read has numbers of 32 bits.
+        let (number, part) = Part::of(&job.id, names).unwrap_or((u32::MAX, Part::Whole));
         let mut symbol = |text: Option<&str>| text.and_then(|text| names.intern_some(text));
         let mut run = Self {
             cluster: symbol(job.cluster.as_deref()),
@@ -239,7 +236,7 @@ impl Run {
             node_list: symbol(job.node_list.as_deref()),
             failed_node: symbol(job.failed_node.as_deref()),
             reason: symbol(job.reason.as_deref()),
-            gpu_type: symbol(gpu_type(&job.allocated).as_deref()),
+            gpu_type: symbol(job.allocated.gpu_type().as_deref()),
             state_text: symbol(Some(&job.state.text)),
             exit: job.exit.get(),
             derived_exit: job.derived_exit.get(),
@@ -408,13 +405,6 @@ impl Run {
         let busy = used / u64::from(elapsed.max(1));
         Some(busy < u64::from(idle.most_busy_permille) && !works_elsewhere)
     }
-}
-
-/// The type of the GPUs that were allocated; of several types all, with `+` between them.
-fn gpu_type(allocated: &Tres) -> Option<String> {
-    let typed = allocated.0.iter().filter(|(_, count)| *count != "0");
-    let types: Vec<&str> = typed.filter_map(|(name, _)| name.strip_prefix("gres/gpu:")).collect();
-    (!types.is_empty()).then(|| types.join("+"))
 }
 
 #[cfg(test)]

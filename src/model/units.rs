@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Why a quantity could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -120,6 +120,12 @@ impl fmt::Display for Bytes {
 impl Serialize for Bytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u64(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        u64::deserialize(deserializer).map(Self)
     }
 }
 
@@ -242,6 +248,13 @@ impl Serialize for Span {
             #[expect(clippy::cast_precision_loss, reason = "milliseconds of centuries fit 2^53")]
             serializer.serialize_f64(self.millis as f64 / 1000.0)
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    /// Whole seconds: fractions are of measurements, which nothing reads back.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        u64::deserialize(deserializer).map(Self::seconds)
     }
 }
 

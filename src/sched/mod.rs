@@ -4,6 +4,7 @@
 //! of optional capabilities, so that "keeps no accounting of jobs" is a type and not an error at
 //! run time. Every answer is [`Found`]: the value, and what it lacks.
 
+mod saved;
 pub mod slurm;
 
 use jiff::Timestamp;
@@ -11,6 +12,8 @@ use jiff::Timestamp;
 use crate::config;
 use crate::host::{ExecError, Runner};
 use crate::model::{JobId, Notice};
+
+pub use saved::{Saved, SavedError};
 
 /// A scheduler that jobwise can ask.
 #[derive(Debug)]
@@ -24,12 +27,23 @@ pub struct Scheduler {
 /// Every scheduler, in the order in which they are looked for.
 pub static ALL: &[Scheduler] = &[Scheduler { name: "slurm", detect: slurm::detect }];
 
-/// The first scheduler that is on this machine; where there is none, a backend that can do nothing.
+/// What [`config::Scheduler::backend`] may be.
+pub fn choices() -> impl Iterator<Item = &'static str> {
+    std::iter::once(AUTO).chain(ALL.iter().map(|scheduler| scheduler.name))
+}
+
+/// Takes whatever is found.
+const AUTO: &str = "auto";
+
+/// The first scheduler on this machine that the settings admit; where there is none, a backend that
+/// can do nothing.
 ///
 /// Looking costs no process of its own: what it learns, later questions use.
 pub fn detect<'h>(runner: &'h dyn Runner, settings: &config::Scheduler) -> Backend<'h> {
     let none = Backend { name: "none", jobs: None, explain: |_| None };
-    ALL.iter().find_map(|scheduler| (scheduler.detect)(runner, settings)).unwrap_or(none)
+    let chosen = settings.backend.as_str();
+    let mut admitted = ALL.iter().filter(|known| chosen == AUTO || chosen == known.name);
+    admitted.find_map(|scheduler| (scheduler.detect)(runner, settings)).unwrap_or(none)
 }
 
 /// What one scheduler can be asked.
@@ -90,12 +104,25 @@ pub struct Filter {
     pub accounts: Vec<String>,
     /// Partitions.
     pub partitions: Vec<String>,
+    /// Qualities of service.
+    pub qos: Vec<String>,
+    /// Clusters; an empty list is the one at hand.
+    pub clusters: Vec<String>,
     /// Job names, whole.
     pub names: Vec<String>,
     /// The begin of the window.
     pub since: Timestamp,
     /// The end of the window.
     pub until: Timestamp,
+}
+
+/// How deep a history is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// What was asked for and given, and how it ended.
+    Allocations,
+    /// Also what the steps used: ten times the work for the scheduler's database.
+    Steps,
 }
 
 /// Why a scheduler gave no answer.

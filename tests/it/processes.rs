@@ -56,7 +56,7 @@ fn a_change_costs_at_most_four_more() {
         [fixture("slurm-22.05/sacct-oom.txt"), just_ended(&fixture("slurm-22.05/sacct-oom.txt"))]
     {
         test.record("67", &record);
-        let calls = calls(&test, &["diagnose", "67"]);
+        let calls = calls(&test, &["diagnose", "67", "--fresh"]);
         assert!(calls.len() <= 8, "{calls:#?}");
         assert!(
             calls.iter().any(|call| call.contains("partition")),
@@ -65,6 +65,67 @@ fn a_change_costs_at_most_four_more() {
         // Twice the same question is a question too many.
         let different: BTreeSet<&String> = calls.iter().collect();
         assert_eq!(different.len(), calls.len(), "{calls:#?}");
+    }
+}
+
+#[test]
+fn the_tasks_of_an_array_cost_no_more_than_one() {
+    let test = counted("budget-array");
+    let record = fixture("slurm-22.05/sacct-oom.txt");
+    // The tasks of array 67: 67_1 is job 101, 67_2 is job 102, ...
+    let task = |task: u32| {
+        let (id, raw) = (format!("67_{task}"), (100 + task).to_string());
+        let lines = record.lines().map(|line| {
+            let line = line.strip_prefix("67").expect("the job's own rows");
+            let (step, rest) = line.split_once("@~@67").expect("the id twice");
+            format!("{id}{step}@~@{raw}{rest}\n")
+        });
+        lines.collect::<String>()
+    };
+    test.record("67", &(1..=30).map(task).collect::<String>());
+    let calls = calls(&test, &["diagnose", "67"]);
+    assert!(calls.len() <= 8, "{calls:#?}");
+    assert_eq!(calls.iter().filter(|call| call.contains("show partition")).count(), 1);
+    assert_eq!(calls.iter().filter(|call| call.contains("--batch-script")).count(), 1);
+}
+
+#[test]
+fn limits_are_remembered_for_a_day_and_their_age_is_told() {
+    let test = counted("limits");
+    let asks =
+        |args: &[&str]| calls(&test, args).iter().any(|call| call.contains("show partition"));
+    assert!(asks(&["diagnose", "67"]));
+    let again = &["diagnose", "67"];
+    assert!(!asks(again));
+    assert_eq!(test.run(again).stdout, test.run(&["diagnose", "67", "--fresh"]).stdout);
+    assert!(asks(&["diagnose", "67", "--fresh"]));
+    // A recording is to hold the answer itself.
+    let folder = test.path("recording").display().to_string();
+    assert!(asks(&["--record", &folder, "diagnose", "67"]));
+
+    let kept = fs::read_to_string(test.path("home/cache/limits.json")).expect("kept");
+    let asked = kept.split("\"asked\":\"").nth(1).and_then(|rest| rest.split('"').next());
+    let asked = asked.expect("a time");
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
+    let earlier = jiff::Timestamp::from_second(now.cast_signed() - 2 * 3600 - 60).expect("a time");
+    test.file("home/cache/limits.json", kept.replace(asked, &earlier.to_string()).as_bytes());
+    assert!(!asks(again));
+    test.run(again).says("the limits of partition gpu were asked for 2 h ago");
+    let told = test.run(&["diagnose", "67", "--json"]).json();
+    assert_eq!(told["diagnoses"][0]["notices"][0]["code"], "limits-remembered");
+    for (other, message) in [
+        ("2020-01-01T00:00:00Z", "older than a day"),
+        ("2999-01-01T00:00:00Z", "of another clock"),
+        ("rubbish", "no time"),
+    ] {
+        test.file("home/cache/limits.json", kept.replace(asked, other).as_bytes());
+        assert!(asks(again), "{message}");
+        assert!(!asks(again), "kept again after {message}");
+    }
+    let never = counted("limits-never").env("JOBWISE_SCHEDULER_LIMITS_SECONDS", "0");
+    for _ in 0..2 {
+        let calls = calls(&never, again);
+        assert!(calls.iter().any(|call| call.contains("show partition")), "{calls:#?}");
     }
 }
 
@@ -125,8 +186,9 @@ fn nothing_is_written_elsewhere_and_nothing_else_is_started() {
         let shown = test.run(args);
         assert!(matches!(shown.code, 0 | 1), "{}", shown.all());
         let trace = fs::read_to_string(&trace).expect("a trace");
-        let built = args == ["kb", "build"];
-        assert!(trace.contains("execve(") && trace.contains("O_CREAT") == built, "{args:?}");
+        // The index, and the limits of a partition that it has not heard of yet.
+        let keeps = args == ["kb", "build"] || args == ["diagnose", "67"];
+        assert!(trace.contains("execve(") && trace.contains("O_CREAT") == keeps, "{args:?}");
         let own = format!("\"{}/", test.path("home/cache").display());
         for line in trace.lines() {
             let Some((call, rest)) = line.split_once('(') else { continue };

@@ -9,6 +9,22 @@ const RECORDING: &str = "--record PATH writes what --replay PATH reads";
 const SETTING: &str = "see: jobwise config show --origin";
 
 #[test]
+fn what_is_set_for_one_command_has_a_short_name_too() {
+    let test = Test::slurm("short-names").env("JOBWISE_LOG_TAIL", "2");
+    let log = test.file("work/quiet.log", b"one\ntwo\nthree\nfour\n");
+    let log = log.display().to_string();
+    let shown = test.run(&["diagnose", "--log", &log]);
+    shown.ends(1).says("three").says("four");
+    assert!(!shown.stdout.contains("two"), "{}", shown.all());
+    test.run(&["config", "show", "--origin"]).ends(0).says("JOBWISE_LOG_TAIL");
+
+    let test = test.env("JOBWISE_BACKEND", "abacus");
+    let hint = "it is auto or slurm";
+    test.run(&["jobs"]).ends(64).fails_with("jobwise knows no scheduler 'abacus'", hint);
+    test.run(&["--backend", "slurm", "diagnose", "67"]).ends(0);
+}
+
+#[test]
 fn each_mistake_has_its_message() {
     let test = Test::slurm("usage");
     test.file("work/broken.toml", b"[scan\n");
@@ -29,6 +45,11 @@ fn each_mistake_has_its_message() {
         (&["--config", "nosuch", "diagnose", "67"], "nosuch: no such file", SETTING),
         (&["--config", "/", "diagnose", "67"], "/: is a directory", SETTING),
         (&["--config", "/dev/zero", "kb", "list"], "/dev/zero: is not a regular file", SETTING),
+        (
+            &["--backend", "slrum", "jobs"],
+            "jobwise knows no scheduler 'slrum'",
+            "it is auto or slurm",
+        ),
         (&["jobs", "-s", "FAILD"], "'FAILD' is not a state", "did you mean FAILED?"),
         (
             &["jobs", "-S", "now", "-E", "7d"],

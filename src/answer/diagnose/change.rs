@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::Diagnosis;
+use super::shared::Dated;
 use super::surroundings::Surroundings;
 use crate::classify::Rules;
 use crate::model::{Edit, Notice, Outcome, Verdict};
@@ -44,9 +45,10 @@ pub(super) fn propose(
     let is_larger = edits.iter().any(|edit| matches!(edit, Edit::Memory | Edit::Time));
     let partition = job.partition.as_deref().filter(|_| is_larger);
     let limits = partition.and_then(|partition| {
-        let limits = surroundings.limits(partition)?;
+        let limits = surroundings.limits(job, partition)?;
         limits.map_err(|error| notices.push(no_limits(partition, &error))).ok()
     });
+    notices.extend(limits.as_ref().and_then(Dated::age));
     let environments = match &job.work_dir {
         Some(directory) if edits.contains(&Edit::Activate) => environments(surroundings, directory),
         _ => Vec::new(),
@@ -74,7 +76,7 @@ pub(super) fn propose(
         name: &name,
         submit_line: job.submit_line.as_deref(),
         job,
-        limits: limits.as_ref(),
+        limits: limits.as_ref().map(Dated::limits),
         suggestion: None,
         environments: &environments,
         missing_directory: missing.and_then(Path::to_str),

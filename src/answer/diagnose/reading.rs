@@ -113,9 +113,8 @@ fn log_notices(reports: &[LogReport]) -> Vec<Notice> {
     notices
 }
 
-/// Adds the last lines of each stream to its report.
-pub(super) fn quote_tails(scanned: &[Scanned], reports: &mut [LogReport]) {
-    const LINES: usize = 5;
+/// Adds the last lines of each stream to its report, at most so many.
+pub(super) fn quote_tails(scanned: &[Scanned], reports: &mut [LogReport], most: usize) {
     for log in scanned {
         let Some(report) = reports.iter_mut().find(|report| report.path == log.path) else {
             continue;
@@ -125,7 +124,7 @@ pub(super) fn quote_tails(scanned: &[Scanned], reports: &mut [LogReport]) {
         let masked = text::masked(&lines.join("\n"));
         let quote =
             |(line, text): (&Line, &str)| Quoted { line: line.number, text: text.to_owned() };
-        let from = lines.len().saturating_sub(LINES);
+        let from = lines.len().saturating_sub(most);
         report.tail = log.scan.tail.iter().zip(masked.split('\n')).skip(from).map(quote).collect();
     }
 }

@@ -5,15 +5,16 @@
 
 use std::cell::OnceCell;
 use std::path::Path;
+use std::sync::Arc;
 
-use crate::answer::World;
 use crate::host::FileErrorKind;
 use crate::logs::{self, Asked, Located};
-use crate::model::{Job, Limits};
+use crate::model::Job;
 use crate::sched::{Backend, Reason, SchedError};
 use crate::script::{self, Script};
 
 use super::Hints;
+use super::shared::{Dated, Shared};
 
 /// Where a script came from and its bytes, or every place that had none.
 pub(in crate::answer) type FoundScript = Result<(String, Vec<u8>), Vec<String>>;
@@ -37,7 +38,7 @@ pub(in crate::answer) trait Surroundings {
     fn script_name(&self, job: &Job) -> String;
 
     /// The limits of its partition, where they can be asked for.
-    fn limits(&self, partition: &str) -> Option<Result<Limits, SchedError>>;
+    fn limits(&self, job: &Job, partition: &str) -> Option<Result<Dated, SchedError>>;
 
     /// Whether a directory is known not to exist.
     fn lacks_directory(&self, path: &Path) -> bool;
@@ -48,22 +49,19 @@ pub(in crate::answer) trait Surroundings {
 
 /// The cluster, as far as this user may see it.
 pub(super) struct Cluster<'c, 'w> {
-    world: World<'w>,
     backend: &'c Backend<'w>,
     hints: &'c Hints,
-    /// Asked for at most once.
-    script: OnceCell<FoundScript>,
+    shared: &'c Shared<'w>,
+    script: OnceCell<Arc<FoundScript>>,
 }
 
 impl<'c, 'w> Cluster<'c, 'w> {
-    pub(super) fn new(world: World<'w>, backend: &'c Backend<'w>, hints: &'c Hints) -> Self {
-        Self { world, backend, hints, script: OnceCell::new() }
+    pub(super) fn new(backend: &'c Backend<'w>, hints: &'c Hints, shared: &'c Shared<'w>) -> Self {
+        Self { backend, hints, shared, script: OnceCell::new() }
     }
 
     fn read_script(&self, job: &Job) -> &FoundScript {
-        let facts = self.backend.jobs.as_ref();
-        let read = || facts.map_or_else(|| Err(Vec::new()), |source| source.script(job));
-        self.script.get_or_init(read)
+        self.script.get_or_init(|| self.shared.script(self.backend, job))
     }
 }
 
@@ -79,7 +77,7 @@ impl Surroundings for Cluster<'_, '_> {
             |long: &str| given.as_ref().is_some_and(|line| line.effective(0, long).is_some());
         let named = job.stdout.is_some() || (given("output") && given("error"));
         let asked = if named { None } else { self.read_script(job).as_ref().ok().map(asked) };
-        logs::locate(job, asked.as_ref(), self.world.cluster, &self.hints.log_dirs)
+        logs::locate(job, asked.as_ref(), self.shared.world.cluster, &self.hints.log_dirs)
     }
 
     fn script(&mut self, job: &Job) -> Option<&FoundScript> {
@@ -87,7 +85,7 @@ impl Surroundings for Cluster<'_, '_> {
     }
 
     fn script_at_hand(&self) -> Option<&(String, Vec<u8>)> {
-        self.script.get()?.as_ref().ok()
+        self.script.get()?.as_ref().as_ref().ok()
     }
 
     /// The file that was submitted, as far as that is known.
@@ -99,17 +97,17 @@ impl Surroundings for Cluster<'_, '_> {
         name.map_or_else(|| format!("job-{}.sh", job.id), str::to_owned)
     }
 
-    fn limits(&self, partition: &str) -> Option<Result<Limits, SchedError>> {
-        Some(self.backend.jobs.as_ref()?.limits(partition))
+    fn limits(&self, job: &Job, partition: &str) -> Option<Result<Dated, SchedError>> {
+        self.shared.limits(self.backend, job, partition)
     }
 
     fn lacks_directory(&self, path: &Path) -> bool {
-        let listed = self.world.cluster.list(path);
+        let listed = self.shared.world.cluster.list(path);
         listed.is_err_and(|error| error.kind == FileErrorKind::Absent)
     }
 
     fn has_file(&self, path: &Path) -> bool {
-        self.world.cluster.open(path).is_ok()
+        self.shared.world.cluster.open(path).is_ok()
     }
 }
 
@@ -144,7 +142,7 @@ impl Surroundings for AtHand {
         }
     }
 
-    fn limits(&self, _: &str) -> Option<Result<Limits, SchedError>> {
+    fn limits(&self, _: &Job, _: &str) -> Option<Result<Dated, SchedError>> {
         None
     }
 

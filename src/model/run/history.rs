@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use super::{Names, Part, Run, Symbol};
+use super::{Names, Part, Run, StepUse, Symbol};
 use crate::model::Notice;
 
 /// The rows that a history was read from.
@@ -30,6 +30,17 @@ pub struct History {
     pub notices: Vec<Notice>,
     /// The rows that it was read from.
     pub rows: Rows,
+}
+
+/// Whose a step is: one of the runs of a job, task or component.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Owner {
+    /// The number that all parts of the job share.
+    pub number: u32,
+    /// Which part of the job.
+    pub part: Part,
+    /// The cluster.
+    pub cluster: Option<Symbol>,
 }
 
 /// What makes a run itself: numbers of jobs come round again, and a requeued job has several.
@@ -98,6 +109,51 @@ impl History {
         if let Some(last) = self.runs.last_mut() {
             last.earlier = false;
         }
+    }
+
+    /// Adds what steps used to the runs, which are settled: to the run of the owner in whose span
+    /// the step began.
+    pub fn add_steps(&mut self, mut steps: Vec<(Owner, StepUse)>) {
+        steps.sort_unstable_by_key(|(owner, _)| *owner);
+        let mut used: Vec<StepUse> = Vec::new();
+        for group in steps.chunk_by(|(one, _), (other, _)| one == other) {
+            let Some((owner, _)) = group.first() else { continue };
+            let first = self
+                .runs
+                .partition_point(|run| (run.number, run.part) < (owner.number, owner.part));
+            let of_part = self.runs[first..]
+                .iter()
+                .take_while(|run| (run.number, run.part) == (owner.number, owner.part));
+            let runs: Vec<usize> = of_part
+                .zip(first..)
+                .filter(|(run, _)| run.cluster == owner.cluster)
+                .map(|(_, index)| index)
+                .collect();
+            if runs.is_empty() {
+                self.rows.orphans += group.len() as u64;
+            }
+            for index in &runs {
+                used.clear();
+                let its = group.iter().filter(|(_, step)| self.run_of(step, &runs) == Some(*index));
+                used.extend(its.map(|(_, step)| *step));
+                let given = used.len();
+                self.runs[*index].add_steps(&mut used);
+                self.rows.repeated += (given - used.len()) as u64;
+            }
+        }
+    }
+
+    /// Which of the runs of one job a step is of: that in whose span it began, or the nearest, as
+    /// clocks of controller and nodes differ; of two the later.
+    fn run_of(&self, step: &StepUse, runs: &[usize]) -> Option<usize> {
+        let distance = |index: &&usize| {
+            let run = &self.runs[**index];
+            let Some(begun) = run.started.get() else { return u32::MAX };
+            let Some(at) = step.started.get() else { return 0 };
+            let end = run.ended.get().unwrap_or(u32::MAX);
+            begun.saturating_sub(at).max(at.saturating_sub(end))
+        };
+        runs.iter().rev().min_by_key(distance).copied()
     }
 }
 

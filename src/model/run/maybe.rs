@@ -45,6 +45,12 @@ impl Maybe<u64> {
         }
     }
 
+    /// This one, where it is more than zero.
+    #[must_use]
+    pub fn positive(self) -> Self {
+        self.get().filter(|number| *number > 0).into()
+    }
+
     /// The greater of what is known.
     #[must_use]
     pub fn max(self, other: Self) -> Self {

@@ -1,7 +1,7 @@
 use jiff::Timestamp;
 
 use super::*;
-use crate::model::{Bytes, Source, Span, State, Step, StepId};
+use crate::model::{Bytes, Source, Span, State, Step, StepId, Tres};
 
 const GIB: u64 = Bytes::GIB;
 

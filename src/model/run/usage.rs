@@ -54,7 +54,7 @@ pub struct StepUse {
     pub task_memory: Maybe<u64>,
     /// The sum over the tasks of the most that each used, in bytes.
     pub total_memory: Maybe<u64>,
-    /// The most bytes of GPU memory that one task used.
+    /// The sum over the tasks of the most GPU memory that each used, in bytes.
     pub gpu_memory: Maybe<u64>,
     /// Bytes read.
     pub read: Maybe<u64>,
@@ -66,7 +66,7 @@ pub struct StepUse {
 
 /// Whether a step with this state and exit ended badly. One that was cancelled did not: a job that
 /// reaches its limit cancels its steps.
-pub(super) fn is_failed(state: BaseState, exit: Option<Exit>) -> bool {
+pub fn is_failed(state: BaseState, exit: Option<Exit>) -> bool {
     match state {
         BaseState::Failed
         | BaseState::Timeout
@@ -92,7 +92,7 @@ impl StepUse {
             Maybe::from(total.or(most.get()).map(|bytes| bytes.0))
         };
         let percent = usage.total.get("gres/gpuutil").or_else(|| usage.average.get("gres/gpuutil"));
-        let gpu_memory = bytes(usage.most.get("gres/gpumem"));
+        let gpu_memory = bytes(usage.total.get("gres/gpumem"));
         let percent = Maybe::from(percent.and_then(|text| text.parse().ok()));
         Self {
             id: names.intern(&step.id.0),
@@ -135,12 +135,12 @@ impl StepUse {
 }
 
 /// Whether the kernel killed for memory: the state says so, or Slurm's own word among the signals.
-pub(super) fn is_out_of_memory(state: BaseState, exit: Option<Exit>) -> bool {
+pub fn is_out_of_memory(state: BaseState, exit: Option<Exit>) -> bool {
     state == BaseState::OutOfMemory || exit.is_some_and(|exit| exit.signal == 125)
 }
 
 /// A use of no GPU beside no GPU memory is how it prints what was not measured.
-pub(super) fn busy(percent: Maybe<u32>, memory: Maybe<u64>) -> Maybe<u32> {
+pub fn busy(percent: Maybe<u32>, memory: Maybe<u64>) -> Maybe<u32> {
     if percent.get() == Some(0) && !memory.is_some() { Maybe::NONE } else { percent }
 }
 

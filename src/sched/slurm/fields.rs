@@ -9,6 +9,7 @@
 
 use std::collections::BTreeSet;
 
+use super::super::Depth;
 use super::release::Release;
 
 /// A column.
@@ -51,48 +52,66 @@ pub(super) enum Field {
     Name,
     Comment,
     SubmitLine,
+    Suspended,
+    Energy,
+    TotalIn,
+    TotalOut,
+    Exclusive,
 }
 
-/// Every column with Slurm's name for it, in the order in which they are asked for, and whether
-/// it says something without steps: with `--allocations` usage is printed as zero.
-const COLUMNS: [(Field, &str, bool); 37] = [
-    (Field::Id, "JobID", true),
-    (Field::RawId, "JobIDRaw", true),
-    (Field::State, "State", true),
-    (Field::Exit, "ExitCode", true),
-    (Field::DerivedExit, "DerivedExitCode", true),
-    (Field::User, "User", true),
-    (Field::Uid, "UID", true),
-    (Field::Account, "Account", true),
-    (Field::Cluster, "Cluster", true),
-    (Field::Partition, "Partition", true),
-    (Field::Qos, "QOS", true),
-    (Field::Reason, "Reason", true),
-    (Field::Submit, "Submit", true),
-    (Field::Eligible, "Eligible", true),
-    (Field::Start, "Start", true),
-    (Field::End, "End", true),
-    (Field::Elapsed, "Elapsed", true),
-    (Field::Limit, "Timelimit", true),
-    (Field::RequestedMemory, "ReqMem", true),
-    (Field::Nodes, "NNodes", true),
-    (Field::Cpus, "AllocCPUS", true),
-    (Field::Requested, "ReqTRES", true),
-    (Field::Allocated, "AllocTRES", true),
-    (Field::NodeList, "NodeList", true),
-    (Field::FailedNode, "FailedNode", true),
-    (Field::Restarts, "Restarts", true),
-    (Field::CpuTime, "TotalCPU", false),
-    (Field::Tasks, "NTasks", false),
-    (Field::MaxRss, "MaxRSS", false),
-    (Field::MaxRssNode, "MaxRSSNode", false),
-    (Field::Constraints, "Constraints", true),
-    (Field::WorkDir, "WorkDir", true),
-    (Field::Stdout, "StdOut", true),
-    (Field::Stderr, "StdErr", true),
-    (Field::Name, "JobName", true),
-    (Field::Comment, "Comment", true),
-    (Field::SubmitLine, "SubmitLine", true),
+/// In the record of one job with its steps: recordings hold the answers to exactly this list.
+const RECORD: u8 = 1;
+/// In a list of jobs. With `--allocations` what was used is printed as zero.
+const LIST: u8 = 2;
+/// In a history of allocations.
+const RUNS: u8 = 4;
+/// In a history of allocations with what their steps used.
+const USE: u8 = 8;
+
+/// Every column with Slurm's name for it, in the order in which they are asked for, and where.
+const COLUMNS: [(Field, &str, u8); 42] = [
+    (Field::Id, "JobID", RECORD | LIST | RUNS | USE),
+    (Field::RawId, "JobIDRaw", RECORD | LIST),
+    (Field::State, "State", RECORD | LIST | RUNS | USE),
+    (Field::Exit, "ExitCode", RECORD | LIST | RUNS | USE),
+    (Field::DerivedExit, "DerivedExitCode", RECORD | LIST | RUNS | USE),
+    (Field::User, "User", RECORD | LIST | RUNS | USE),
+    (Field::Uid, "UID", RECORD | LIST | RUNS | USE),
+    (Field::Account, "Account", RECORD | LIST | RUNS | USE),
+    (Field::Cluster, "Cluster", RECORD | LIST | RUNS | USE),
+    (Field::Partition, "Partition", RECORD | LIST | RUNS | USE),
+    (Field::Qos, "QOS", RECORD | LIST | RUNS | USE),
+    (Field::Reason, "Reason", RECORD | LIST | RUNS | USE),
+    (Field::Submit, "Submit", RECORD | LIST | RUNS | USE),
+    (Field::Eligible, "Eligible", RECORD | LIST | RUNS | USE),
+    (Field::Start, "Start", RECORD | LIST | RUNS | USE),
+    (Field::End, "End", RECORD | LIST | RUNS | USE),
+    (Field::Elapsed, "Elapsed", RECORD | LIST | RUNS | USE),
+    (Field::Limit, "Timelimit", RECORD | LIST | RUNS | USE),
+    (Field::RequestedMemory, "ReqMem", RECORD | LIST | RUNS | USE),
+    (Field::Nodes, "NNodes", RECORD | LIST | RUNS | USE),
+    (Field::Cpus, "AllocCPUS", RECORD | LIST | RUNS | USE),
+    (Field::Requested, "ReqTRES", RECORD | LIST),
+    (Field::Allocated, "AllocTRES", RECORD | LIST | RUNS | USE),
+    (Field::NodeList, "NodeList", RECORD | LIST | RUNS | USE),
+    (Field::FailedNode, "FailedNode", RECORD | LIST | RUNS | USE),
+    (Field::Restarts, "Restarts", RECORD | LIST | RUNS | USE),
+    (Field::CpuTime, "TotalCPU", RECORD | USE),
+    (Field::Tasks, "NTasks", RECORD | USE),
+    (Field::MaxRss, "MaxRSS", RECORD | USE),
+    (Field::MaxRssNode, "MaxRSSNode", RECORD),
+    (Field::Suspended, "Suspended", RUNS | USE),
+    (Field::Energy, "ConsumedEnergyRaw", RUNS | USE),
+    (Field::Exclusive, "Exclusive", RUNS | USE),
+    (Field::TotalIn, "TRESUsageInTot", USE),
+    (Field::TotalOut, "TRESUsageOutTot", USE),
+    (Field::Constraints, "Constraints", RECORD | LIST),
+    (Field::WorkDir, "WorkDir", RECORD | LIST | RUNS | USE),
+    (Field::Stdout, "StdOut", RECORD | LIST),
+    (Field::Stderr, "StdErr", RECORD | LIST),
+    (Field::Name, "JobName", RECORD | LIST | RUNS | USE),
+    (Field::Comment, "Comment", RECORD | LIST),
+    (Field::SubmitLine, "SubmitLine", RECORD | LIST | RUNS | USE),
 ];
 
 /// What sums over many runs need: no text that users write, no step's column.
@@ -112,10 +131,18 @@ const SUMMED: [Field; 13] = [
     Field::NodeList,
 ];
 
+/// Other names of columns.
+const OTHER_NAMES: [(&str, Field); 4] = [
+    ("NCPUS", Field::Cpus),
+    ("AllocNodes", Field::Nodes),
+    ("ElapsedRaw", Field::Elapsed),
+    ("ConsumedEnergy", Field::Energy),
+];
+
 /// The columns that this `sacct` has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fields {
-    columns: Vec<(Field, &'static str, bool)>,
+    columns: Vec<(Field, &'static str, u8)>,
     /// What the list says about the release.
     pub(super) release: Release,
 }
@@ -134,9 +161,16 @@ impl Fields {
         Some(Self { columns, release: Release::from_fields(has) })
     }
 
-    /// The columns for a query with or without steps.
+    /// The columns for the record of a job with its steps, or for a list without.
     pub(super) fn layout(&self, steps: bool) -> Layout {
-        self.select(|_, alone| steps || alone)
+        let set = if steps { RECORD } else { LIST };
+        self.select(|_, sets| sets & set != 0)
+    }
+
+    /// The columns for a history.
+    pub(super) fn history(&self, depth: Depth) -> Layout {
+        let set = if depth == Depth::Steps { USE } else { RUNS };
+        self.select(|_, sets| sets & set != 0)
     }
 
     /// The columns for sums over many runs.
@@ -144,9 +178,9 @@ impl Fields {
         self.select(|field, _| SUMMED.contains(&field))
     }
 
-    fn select(&self, wanted: impl Fn(Field, bool) -> bool) -> Layout {
+    fn select(&self, wanted: impl Fn(Field, u8) -> bool) -> Layout {
         let mut layout = Layout { names: Vec::new(), positions: [None; COLUMNS.len()] };
-        let columns = self.columns.iter().filter(|(field, _, alone)| wanted(*field, *alone));
+        let columns = self.columns.iter().filter(|(field, _, sets)| wanted(*field, *sets));
         for (field, name, _) in columns {
             layout.positions[*field as usize] = Some(layout.names.len());
             layout.names.push(name);
@@ -182,6 +216,42 @@ impl Layout {
             positions[*field as usize] = Some(position);
         }
         Self { names, positions }
+    }
+
+    /// The columns that a heading names, for a file that somebody saved; `None` where it names no
+    /// id and no state.
+    pub(super) fn named(heading: &[&str]) -> Option<Self> {
+        let mut layout = Self { names: Vec::new(), positions: [None; COLUMNS.len()] };
+        for (position, heading) in heading.iter().enumerate() {
+            let is_named = |(_, name, _): &&(Field, &str, u8)| name.eq_ignore_ascii_case(heading);
+            let column = COLUMNS.iter().find(is_named).map(|(field, name, _)| (*field, *name));
+            layout.names.push(column.map_or("", |(_, name)| name));
+            if let Some((field, _)) = column {
+                layout.positions[field as usize].get_or_insert(position);
+            }
+        }
+        // The same under other names (`man sacct`); the raw ones say the same to every reader.
+        for (other, field) in OTHER_NAMES {
+            let position = heading.iter().position(|name| name.eq_ignore_ascii_case(other));
+            let place = &mut layout.positions[field as usize];
+            *place = place.or(position);
+        }
+        let has = |field| layout.position(field).is_some();
+        (has(Field::Id) && has(Field::State)).then_some(layout)
+    }
+
+    /// Where text stands that users write, or that nothing here reads: it may hold anything.
+    pub(super) fn free_text(&self) -> impl Iterator<Item = usize> {
+        const FREE: [Field; 7] = [
+            Field::Name,
+            Field::Comment,
+            Field::SubmitLine,
+            Field::WorkDir,
+            Field::Stdout,
+            Field::Stderr,
+            Field::Constraints,
+        ];
+        FREE.into_iter().filter_map(|field| self.position(field))
     }
 
     /// The columns' names, in order.

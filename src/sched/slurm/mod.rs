@@ -9,6 +9,8 @@
 //! and those that differ between releases stand in [`quirks`].
 
 mod fields;
+pub(super) mod json;
+mod numbers;
 mod past;
 pub mod quirks;
 mod reasons;
@@ -16,6 +18,8 @@ mod records;
 mod refusal;
 pub mod release;
 mod rows;
+mod runs;
+mod saved;
 mod scontrol;
 mod squeue;
 mod stored;
@@ -30,6 +34,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::config;
@@ -37,11 +42,16 @@ use crate::host::{Cmd, ExecError, Finished, Output, Runner};
 use crate::model::{BaseState, IdError, Job, JobId, Known, Limits, Notice, Part, Source, State};
 use crate::script::parse_submit_line;
 
-use super::{Backend, Filter, Found, SchedError, Users};
+use super::{Backend, Depth, Filter, Found, SchedError, Users};
 use fields::{Field, Fields, Layout};
+use numbers::Clock;
 use records::{Reading, Records};
 use release::{Release, Version};
 use rows::{Reader, Row};
+
+pub(super) use past::keep;
+pub(super) use runs::Loader;
+pub(super) use saved::{Heading, TextReader};
 
 /// No site is known to keep ended jobs in the controller for longer.
 const CONTROLLER_MEMORY: SignedDuration = SignedDuration::from_hours(1);
@@ -68,6 +78,11 @@ pub(super) fn detect<'h>(
 /// labelled cases hold their records so.
 pub fn job_from_fields(fields: &BTreeMap<String, String>) -> Result<Job, IdError> {
     records::from_fields(fields)
+}
+
+/// A history in the making, of rows that were printed anywhere.
+pub(super) fn loader(zone: TimeZone) -> Loader {
+    Loader::new(Reading::default(), Clock::new(zone))
 }
 
 /// Questions about jobs.
@@ -124,7 +139,8 @@ impl<'h> Jobs<'h> {
     /// The jobs of a window, newest run of each, without steps or usage.
     pub fn list(&self, filter: &Filter) -> Result<Found<Vec<Job>>, SchedError> {
         let layout = self.fields()?.layout(false);
-        let cmd = self.selection(filter, (filter.since, filter.until), &layout).cap(LIST_LIMIT);
+        let window = (filter.since, filter.until);
+        let cmd = self.selection(filter, window, &layout, Depth::Allocations).cap(LIST_LIMIT);
         // `--state=RUNNING` also lists jobs that ran in the window and ended in it.
         let states: Vec<BaseState> =
             filter.states.iter().map(|word| State::parse(word).base).collect();
@@ -133,8 +149,9 @@ impl<'h> Jobs<'h> {
             (states.is_empty() || states.contains(&State::parse(row.get(Field::State)).base))
                 && (filter.names.is_empty() || filter.names.iter().any(|named| named == name))
         };
-        let reading = Reading { folded: self.is_folded(), cpu_time_lost: false };
-        let (mut reader, mut records) = (Reader::new(&layout), Records::new(reading));
+        let reading = Reading { folded: self.is_folded(), ..Reading::default() };
+        let (mut reader, mut records) =
+            (Reader::new(&layout, rows::DELIMITER), Records::new(reading));
         let mut take = |row: Row<'_>| {
             if wanted(&row) {
                 records.add(&row);
@@ -206,10 +223,13 @@ impl<'h> Jobs<'h> {
         filter: &Filter,
         (since, until): (Timestamp, Timestamp),
         layout: &Layout,
+        depth: Depth,
     ) -> Cmd {
         let epoch = |at: Timestamp| format!("uts{}", at.as_second());
+        let how = ["--parsable2", "--noheader", "--allocations"];
+        let how = if depth == Depth::Steps { &how[..2] } else { &how };
         let mut cmd = self
-            .ask("sacct", &["--parsable2", "--noheader", "--allocations"])
+            .ask("sacct", how)
             .arg(format!("--delimiter={}", rows::DELIMITER))
             .arg(format!("--format={}", layout.format()))
             // Without both, the window depends on the other options.
@@ -226,6 +246,8 @@ impl<'h> Jobs<'h> {
             ("state", &filter.states),
             ("accounts", &filter.accounts),
             ("partition", &filter.partitions),
+            ("qos", &filter.qos),
+            ("clusters", &filter.clusters),
         ];
         for (option, values) in narrow.into_iter().filter(|(_, values)| !values.is_empty()) {
             cmd = cmd.arg(format!("--{option}={}", values.join(",")));
@@ -403,6 +425,7 @@ impl<'h> Jobs<'h> {
                 .folds()
                 .unwrap_or_else(|| !records::has_exit_code(rows) || self.is_folded()),
             cpu_time_lost: self.release().is_some_and(quirks::loses_cpu_time),
+            sums_gpus: self.release().is_some_and(quirks::sums_gpus),
         }
     }
 

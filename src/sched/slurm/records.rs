@@ -22,12 +22,14 @@ const REQUEUE_GAP: SignedDuration = SignedDuration::from_hours(24);
 const CLOCK_SLACK: SignedDuration = SignedDuration::from_secs(60);
 
 /// What the release means for reading a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Reading {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::sched) struct Reading {
     /// Exit codes of 128 and more were printed minus 128.
     pub(super) folded: bool,
     /// A CPU time of zero may be one that was lost.
     pub(super) cpu_time_lost: bool,
+    /// The use of GPUs is the sum over all of a step; before 24.05 it was that of one of them.
+    pub(super) sums_gpus: bool,
 }
 
 /// A step that waits for its run.
@@ -108,7 +110,7 @@ pub(super) fn from_fields(fields: &BTreeMap<String, String>) -> Result<Job, IdEr
         fields.entry("AllocCPUS".to_owned()).or_insert(cpus);
     }
     let layout = Layout::whole();
-    let reading = Reading { folded: true, cpu_time_lost: false };
+    let reading = Reading { folded: true, cpu_time_lost: false, sums_gpus: false };
     let row = Row::from_fields(&layout, &fields);
     let (id, _) = JobId::parse_with_step(row.get(Field::Id))?;
     let mut job = job(&row, id, reading);

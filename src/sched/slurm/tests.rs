@@ -93,7 +93,13 @@ fn id(text: &str) -> JobId {
 }
 
 fn settings() -> config::Scheduler {
-    config::Scheduler { deadline_seconds: 30, list_deadline_seconds: 120, list_days: 7 }
+    config::Scheduler {
+        backend: "auto".to_owned(),
+        deadline_seconds: 30,
+        list_deadline_seconds: 120,
+        list_days: 7,
+        limits_seconds: 0,
+    }
 }
 
 fn jobs(fake: &Fake) -> Jobs<'_> {
@@ -549,6 +555,8 @@ fn filter() -> Filter {
         states: vec!["FAILED".to_owned()],
         accounts: Vec::new(),
         partitions: vec!["batch".to_owned()],
+        qos: Vec::new(),
+        clusters: Vec::new(),
         names: Vec::new(),
         since: at(1_796_000_000),
         until: at(1_796_100_000),
@@ -691,6 +699,8 @@ fn history(users: Users) -> Filter {
         states: Vec::new(),
         accounts: Vec::new(),
         partitions: Vec::new(),
+        qos: Vec::new(),
+        clusters: Vec::new(),
         names: Vec::new(),
         // Ten days, of which the runs ended in the last: two pieces of at most seven.
         since: at(1_795_174_883),
