@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::past::{self, Scope};
+use super::past::Wanted;
+use super::scope::{self, Scope};
 use super::stats::{Amount, EnergyNotes, Meter, Question, Rate, rate, stats};
 use super::{AnswerError, World, mask};
 use crate::history::breakdown::{Dimension, Group, breakdown};
@@ -12,7 +13,6 @@ use crate::history::reclaim::{Freed, reclaimable};
 use crate::history::sizing::{Basis, sizing};
 use crate::history::workloads::workloads;
 use crate::model::{History, Idle, Notice, Run};
-use crate::sched::Depth;
 use crate::text;
 
 /// By what the sums are told apart.
@@ -105,6 +105,7 @@ pub struct Measured {
 /// Breaks the sums of a window down.
 pub fn breakdown_by(
     world: World<'_>,
+    wanted: &Wanted,
     question: &Question,
     by: By,
 ) -> Result<Breakdown, AnswerError> {
@@ -117,9 +118,9 @@ pub fn breakdown_by(
         By::Gpu => Dimension::Gpu,
         By::Week => Dimension::Week,
     };
-    let history = past::load(world, &question.filter, Depth::Steps)?;
-    let idle = past::idle(world.config);
-    let window = (question.filter.since.as_second(), question.filter.until.as_second());
+    let history = scope::read(world, wanted)?;
+    let idle = scope::idle(world.config);
+    let window = (wanted.filter.since.as_second(), wanted.filter.until.as_second());
     let zone = world.cluster.zone();
     let groups = breakdown(&history, dimension, window, &zone, &idle);
     let freed = match dimension {
@@ -151,7 +152,7 @@ pub fn breakdown_by(
     let kwh = total.joules as f64 / 3_600_000.0;
     Ok(Breakdown {
         schema: "jobwise/breakdown/1",
-        scope: Scope::of(world, &question.filter),
+        scope: Scope::of(world, &wanted.filter, &history),
         by,
         total: row(&meter, None, &total, total_freed),
         groups: rows,
@@ -209,7 +210,7 @@ fn reclaimable_by_account(history: &History, idle: &Idle) -> BTreeMap<String, Fr
 
 fn row(meter: &Meter, name: Option<&str>, group: &Group, freed: Option<Freed>) -> GroupRow {
     let recorded = group.used.is_recorded();
-    let hours = |seconds: u64| recorded.then(|| past::hours(seconds));
+    let hours = |seconds: u64| recorded.then(|| scope::hours(seconds));
     GroupRow {
         name: name.filter(|name| !name.is_empty()).map(text::masked),
         failure_rate: rate(group.failed.runs, group.completed),
@@ -221,9 +222,9 @@ fn row(meter: &Meter, name: Option<&str>, group: &Group, freed: Option<Freed>) -
         node_hours: hours(group.node_seconds),
         failed_node_hours: hours(group.failed_node_seconds),
         reclaimable: freed.map(|freed| Reclaimable {
-            core_hours: past::hours(freed.core_seconds),
-            gpu_hours: past::hours(freed.gpu_seconds),
-            memory_gib_hours: past::hours(freed.mib_seconds / 1024),
+            core_hours: scope::hours(freed.core_seconds),
+            gpu_hours: scope::hours(freed.gpu_seconds),
+            memory_gib_hours: scope::hours(freed.mib_seconds / 1024),
         }),
     }
 }

@@ -15,6 +15,7 @@ pub mod overview;
 pub mod past;
 pub mod patterns;
 pub mod reliability;
+pub mod scope;
 pub mod settings;
 pub mod sizing;
 pub mod stats;
@@ -27,7 +28,7 @@ use crate::host::{FileError, Runner, Store, StoreError};
 use crate::knowledge::{self, Family, KnowledgeError};
 use crate::model::{IdError, Notice};
 use crate::retrieve::RetrieveError;
-use crate::sched::{self, Backend, SchedError};
+use crate::sched::{self, Backend, SavedError, SchedError};
 
 pub use window::{WindowError, parse_time};
 
@@ -89,6 +90,9 @@ pub enum AnswerError {
     /// The scheduler could not be asked, or does not know.
     #[error(transparent)]
     Scheduler(#[from] SchedError),
+    /// A file of saved accounting gives no history.
+    #[error(transparent)]
+    Saved(#[from] SavedError),
     /// What was given is no job id.
     #[error(transparent)]
     Id(#[from] IdError),

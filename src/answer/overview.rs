@@ -5,12 +5,12 @@ use std::cmp::Reverse;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::past::{self, Scope, WorkloadName};
+use super::past::Wanted;
+use super::scope::{self, Scope, WorkloadName};
 use super::{AnswerError, World, mask};
 use crate::history::Summary;
 use crate::history::workloads::{Workload, workloads};
 use crate::model::{History, Idle, Notice};
-use crate::sched::{Depth, Filter};
 use crate::text;
 
 /// By what workloads are ranked.
@@ -35,8 +35,8 @@ pub enum Sort {
 /// What is asked.
 #[derive(Debug, Clone)]
 pub struct Question {
-    /// Whose jobs, and which window.
-    pub filter: Filter,
+    /// Which history.
+    pub past: Wanted,
     /// The order.
     pub sort: Sort,
     /// How many workloads to tell of; `None` for all.
@@ -117,9 +117,9 @@ pub struct WorkloadRow {
 
 /// Ranks the workloads of a window.
 pub fn overview(world: World<'_>, question: &Question) -> Result<Overview, AnswerError> {
-    let history = past::load(world, &question.filter, Depth::Steps)?;
-    let idle = past::idle(world.config);
-    let scope = Scope::of(world, &question.filter);
+    let history = scope::read(world, &question.past)?;
+    let idle = scope::idle(world.config);
+    let scope = Scope::of(world, &question.past.filter, &history);
     Ok(report(&history, &idle, scope, question))
 }
 
@@ -169,7 +169,7 @@ pub(super) fn rank(ranked: &mut [(Workload, Summary)], sort: Sort) {
         Sort::Cost => ranked.sort_by_key(|(_, summary)| Reverse(summary.cost())),
         Sort::Failures => ranked.sort_by_key(|(_, summary)| Reverse(summary.flagged)),
         Sort::Rate => ranked.sort_by(|(_, a), (_, b)| {
-            let rate = |summary: &Summary| past::share(summary.flagged, summary.ended);
+            let rate = |summary: &Summary| scope::share(summary.flagged, summary.ended);
             rate(b).partial_cmp(&rate(a)).unwrap_or(std::cmp::Ordering::Equal)
         }),
         Sort::Recent => ranked.sort_by_key(|(_, summary)| Reverse(summary.last)),
@@ -188,15 +188,15 @@ impl Sums {
             hung: summary.hung,
             flagged: summary.flagged,
             running: summary.running,
-            flagged_rate: past::share(summary.flagged, summary.ended),
-            core_hours: past::hours(summary.core_seconds),
-            gpu_hours: past::hours(summary.gpu_seconds),
-            wasted_core_hours: past::hours(summary.wasted_core_seconds),
-            wasted_gpu_hours: past::hours(summary.wasted_gpu_seconds),
+            flagged_rate: scope::share(summary.flagged, summary.ended),
+            core_hours: scope::hours(summary.core_seconds),
+            gpu_hours: scope::hours(summary.gpu_seconds),
+            wasted_core_hours: scope::hours(summary.wasted_core_seconds),
+            wasted_gpu_hours: scope::hours(summary.wasted_gpu_seconds),
             unrecorded: summary.unrecorded,
-            cost_share: past::share(summary.cost(), cost),
-            first: past::moment(summary.first),
-            last: past::moment(summary.last),
+            cost_share: scope::share(summary.cost(), cost),
+            first: scope::moment(summary.first),
+            last: scope::moment(summary.last),
         }
     }
 }

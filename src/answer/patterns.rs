@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::past::{self, Scope, WorkloadName};
+use super::past::Wanted;
+use super::scope::{self, Scope, WorkloadName};
 use super::sizing::Ceilings;
 use super::{AnswerError, World, mask};
 use crate::history::Summary;
@@ -10,7 +11,6 @@ use crate::history::patterns::{Kind, Pattern, patterns};
 use crate::history::sizing::{Advice, Amount, Basis, Flag, sizing};
 use crate::history::workloads::{Workload, workloads};
 use crate::model::{BaseState, Bytes, Notice, Run, Span};
-use crate::sched::{Depth, Filter};
 
 /// The patterns of a window.
 #[derive(Debug, Serialize)]
@@ -57,11 +57,11 @@ pub struct PatternRow {
 /// Looks for patterns; `limit` of `None` tells all.
 pub fn patterns_of(
     world: World<'_>,
-    filter: &Filter,
+    wanted: &Wanted,
     limit: Option<usize>,
 ) -> Result<Patterns, AnswerError> {
-    let history = past::load(world, filter, Depth::Steps)?;
-    let idle = past::idle(world.config);
+    let history = scope::read(world, wanted)?;
+    let idle = scope::idle(world.config);
     let workloads = workloads(&history);
     let found = patterns(&history, &workloads, &idle);
     let total = found.len();
@@ -88,15 +88,15 @@ pub fn patterns_of(
             severe: pattern.severe,
             runs: pattern.runs,
             hits: pattern.hits,
-            core_hours: past::hours(pattern.core_seconds),
-            gpu_hours: past::hours(pattern.gpu_seconds),
+            core_hours: scope::hours(pattern.core_seconds),
+            gpu_hours: scope::hours(pattern.gpu_seconds),
             evidence: evidence(&pattern),
             action: action(&pattern, &advice),
         }
     });
     Ok(Patterns {
         schema: "jobwise/patterns/1",
-        scope: Scope::of(world, filter),
+        scope: Scope::of(world, &wanted.filter, &history),
         workload_count: workloads.len(),
         total,
         patterns: rows.collect(),

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use super::past::{self, Scope};
+use super::past::Wanted;
+use super::scope::{self, Scope};
 use super::{AnswerError, World, mask};
 use crate::history::reliability::{self, DISCOVERY, Metric, NodeRow, Reliability};
 use crate::history::workloads::workloads;
 use crate::model::Notice;
-use crate::sched::{Depth, Filter};
 use crate::text;
 
 /// The nodes of a window.
@@ -74,15 +74,13 @@ const EXCLUDED: usize = 8;
 /// Judges the nodes of a window; `limit` of `None` tells all.
 pub fn nodes(
     world: World<'_>,
-    filter: &Filter,
+    wanted: &Wanted,
     metric: Metric,
     limit: Option<usize>,
 ) -> Result<Nodes, AnswerError> {
-    // Only steps know whether something happened in a run.
-    let depth = if metric == Metric::Hang { Depth::Steps } else { Depth::Allocations };
-    let history = past::load(world, filter, depth)?;
+    let history = scope::read(world, wanted)?;
     let workloads = workloads(&history);
-    let idle = past::idle(world.config);
+    let idle = scope::idle(world.config);
     let found = reliability::reliability(&history, &workloads, metric, &idle);
     let Reliability { nodes, few, trials, hits, ambiguous } = found;
     let worse: Vec<&str> =
@@ -90,7 +88,7 @@ pub fn nodes(
     let excluded: Vec<&str> = worse.iter().take(EXCLUDED).copied().collect();
     Ok(Nodes {
         schema: "jobwise/reliability/1",
-        scope: Scope::of(world, filter),
+        scope: Scope::of(world, &wanted.filter, &history),
         metric: match metric {
             Metric::Failure => "failure",
             Metric::Hang => "hang",

@@ -5,21 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::overview::{Sort, rank};
-use super::past::{self, Scope, WorkloadName};
+use super::past::Wanted;
+use super::scope::{self, Scope, WorkloadName};
 use super::{AnswerError, World, mask};
 use crate::history::Summary;
 use crate::history::reclaim::{Followed, Freed, followed, reclaimable};
 use crate::history::sizing::{Advice, Amount, Basis, Flag, Verdict, sizing};
 use crate::history::workloads::{Workload, fold, workloads};
 use crate::model::{History, Limits, Notice, Run};
-use crate::sched::{Backend, Depth, Filter};
+use crate::sched::Backend;
 use crate::text;
 
 /// What is asked.
 #[derive(Debug, Clone)]
 pub struct Question {
-    /// Whose jobs, and which window.
-    pub filter: Filter,
+    /// Which history.
+    pub past: Wanted,
     /// Only workloads of these names, as they are or folded; an empty list is all.
     pub workloads: Vec<String>,
     /// The share of runs that may not fit.
@@ -141,8 +142,8 @@ const PARTITIONS: usize = 8;
 
 /// Advises on the workloads of a window.
 pub fn sized(world: World<'_>, question: &Question) -> Result<Sized, AnswerError> {
-    let history = past::load(world, &question.filter, Depth::Steps)?;
-    let basis = Basis { risk: question.risk, idle: past::idle(world.config) };
+    let history = scope::read(world, &question.past)?;
+    let basis = Basis { risk: question.risk, idle: scope::idle(world.config) };
     let mut ranked: Vec<(Workload, Summary)> = workloads(&history)
         .into_iter()
         .filter(|workload| is_wanted(workload, &question.workloads))
@@ -158,7 +159,7 @@ pub fn sized(world: World<'_>, question: &Question) -> Result<Sized, AnswerError
     let limits = Ceilings::ask(&world.backend(), &history, &ranked, &mut notices);
     let mut report = Sized {
         schema: "jobwise/sizing/1",
-        scope: Scope::of(world, &question.filter),
+        scope: Scope::of(world, &question.past.filter, &history),
         risk: question.risk,
         workload_count: ranked.len(),
         to_change: 0,
@@ -208,10 +209,12 @@ pub fn sized(world: World<'_>, question: &Question) -> Result<Sized, AnswerError
     Ok(report)
 }
 
-/// Whether a workload has one of the names given, as they are or without their numbers.
+/// Whether a workload has one of the names given: as it is, without its numbers, or without the
+/// place where they stand at its end.
 fn is_wanted(workload: &Workload, names: &[String]) -> bool {
-    names.is_empty()
-        || names.iter().any(|name| workload.label == *name || fold(&workload.label) == fold(name))
+    let folded = fold(&workload.label);
+    let stem = folded.trim_end_matches(['#', '-', '_', '.']);
+    names.is_empty() || names.iter().any(|name| folded == fold(name) || stem == name)
 }
 
 /// The limits of the partitions that matter, each asked for once.
@@ -307,9 +310,9 @@ impl From<(String, Freed)> for FreedRow {
     fn from((account, freed): (String, Freed)) -> Self {
         Self {
             account: (!account.is_empty()).then_some(account),
-            core_hours: past::hours(freed.core_seconds),
-            gpu_hours: past::hours(freed.gpu_seconds),
-            memory_gib_hours: past::hours(freed.mib_seconds / 1024),
+            core_hours: scope::hours(freed.core_seconds),
+            gpu_hours: scope::hours(freed.gpu_seconds),
+            memory_gib_hours: scope::hours(freed.mib_seconds / 1024),
         }
     }
 }

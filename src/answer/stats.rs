@@ -3,14 +3,15 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{AnswerError, World, past};
+use super::scope::{self, Scope};
+use super::{AnswerError, World};
 use crate::classify::{Facts, Rules, decide};
 use crate::config::{Config, Origin};
 use crate::history::{
     Assumption, Carbon, Energy, Held, Method, Outcome, Outcomes, Range, Site, Tally,
 };
 use crate::math::{self, Share};
-use crate::model::{BaseState, Job, Notice, Outcome as Judged};
+use crate::model::{BaseState, History, Job, Notice, Outcome as Judged};
 use crate::sched::{Filter, SchedError};
 use crate::text;
 
@@ -198,7 +199,7 @@ pub fn stats(world: World<'_>, question: &Question) -> Result<Stats, AnswerError
     let mut notices = source.each(&question.filter, &mut |job| {
         tally.add(&job, |job| cause(&rules, job));
     })?;
-    let scope = past::Scope::of(world, &question.filter);
+    let scope = Scope::of(world, &question.filter, &History::default());
     let meter = Meter::new(world.config, question, tally.names_gpus);
     let mut report = report(&tally, &meter);
     (report.since, report.until, report.users) = (scope.since, scope.until, scope.users);
@@ -252,7 +253,7 @@ impl Meter {
     }
 
     pub(super) fn amount(&self, held: &Held) -> Amount {
-        let hours = past::hours;
+        let hours = scope::hours;
         let energy = self.energy.of(held);
         let carbon = self.carbon.as_ref();
         Amount {
@@ -459,6 +460,7 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::host::Replay;
+    use crate::sched::Users;
 
     /// What `sacct` of 22.05 printed of a small cluster with many deliberate failures.
     pub(crate) const HISTORY: &str = include_str!("../../fixtures/slurm-22.05/sacct-history.txt");

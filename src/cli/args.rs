@@ -163,6 +163,45 @@ pub(super) struct Whose {
     pub(super) partition: Vec<String>,
 }
 
+/// Which history a command is about.
+#[derive(Debug, Args)]
+pub(super) struct Past {
+    #[command(flatten)]
+    pub(super) whose: Whose,
+
+    /// Only these qualities of service
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    pub(super) qos: Vec<String>,
+
+    /// Runs of these clusters [default: the one at hand]
+    #[arg(short = 'M', long, value_name = "LIST", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    pub(super) clusters: Vec<String>,
+
+    /// Only runs that ended in these states, such as FAILED,TIMEOUT
+    #[arg(short = 's', long, value_name = "LIST", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    pub(super) state: Vec<String>,
+
+    /// Only runs of this name; more names by more of this option, as a name may hold commas
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub(super) name: Vec<String>,
+
+    /// Runs that ended from then on: 30d, now-2hours, 2026-11-30 [default: 30d; of files: all]
+    #[arg(short = 'S', long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(super) since: Option<String>,
+
+    /// Runs that ended before then [default: now; of files: all]
+    #[arg(short = 'E', long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(super) until: Option<String>,
+
+    /// Read these files instead of asking the cluster: sacct -P or --json, or what export wrote
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(super) from: Vec<PathBuf>,
+
+    /// The columns of files without a heading: JobID,State,...
+    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "from")]
+    pub(super) columns: Vec<String>,
+}
+
 #[derive(Debug, Args)]
 pub(super) struct Jobs {
     /// Only jobs that ended in these states, such as FAILED,TIMEOUT
@@ -208,27 +247,7 @@ pub(super) struct Jobs {
 #[derive(Debug, Args)]
 pub(super) struct Stats {
     #[command(flatten)]
-    pub(super) whose: Whose,
-
-    /// Count what ended from then on, with all the time it took: 30d, now-2hours, 2026-11-30
-    #[arg(
-        short = 'S',
-        long,
-        value_name = "TIME",
-        default_value = "30d",
-        allow_hyphen_values = true
-    )]
-    pub(super) since: String,
-
-    /// Count what ended before then
-    #[arg(
-        short = 'E',
-        long,
-        value_name = "TIME",
-        default_value = "now",
-        allow_hyphen_values = true
-    )]
-    pub(super) until: String,
+    pub(super) past: Past,
 
     /// Tell the sums apart, with bars; by account also what sizing would have freed
     #[arg(long, value_enum)]
@@ -254,37 +273,6 @@ pub(super) struct Stats {
     /// Grams of CO2 for a kWh of the site's electricity; without it no CO2 is told
     #[arg(long, value_name = "G_PER_KWH", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) carbon_intensity: Option<u32>,
-}
-
-/// Which runs a command about many of them reads.
-#[derive(Debug, Args)]
-pub(super) struct Past {
-    #[command(flatten)]
-    pub(super) whose: Whose,
-
-    /// Only jobs of this name; more names by more of this option, as a name may hold commas
-    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
-    pub(super) name: Vec<String>,
-
-    /// Runs that ended from then on: 30d, now-2hours, 2026-11-30
-    #[arg(
-        short = 'S',
-        long,
-        value_name = "TIME",
-        default_value = "90d",
-        allow_hyphen_values = true
-    )]
-    pub(super) since: String,
-
-    /// Runs that ended before then
-    #[arg(
-        short = 'E',
-        long,
-        value_name = "TIME",
-        default_value = "now",
-        allow_hyphen_values = true
-    )]
-    pub(super) until: String,
 }
 
 #[derive(Debug, Args)]

@@ -18,6 +18,7 @@ use crate::answer::breakdown::{By, breakdown_by};
 use crate::answer::diagnose::{Given, Hints};
 use crate::answer::evaluate::{self, SuiteWanted, Wanted};
 use crate::answer::overview::{self, Sort};
+use crate::answer::past::Wanted as Past;
 use crate::answer::sizing;
 use crate::answer::stats::Question;
 use crate::answer::{self, World};
@@ -29,13 +30,16 @@ use crate::history::{Carbon, Method};
 use crate::host::{Recording, Replay, Runner, Store, System};
 use crate::model::{self, BaseState, State};
 use crate::render::{self, Format, Look, Report};
-use crate::sched::{self, Filter, Users};
+use crate::sched::{self, Depth, Filter, Users};
 use crate::text;
 use args::{Cli, Command, ConfigCommand, EnergyMethod, Global, KbCommand};
 use failure::{Exit, Failure};
 
 /// The demo cluster: a recording of a real one.
 const DEMO: &[u8] = include_bytes!("../../fixtures/demo.json");
+/// Its last 90 days, made by `fixtures/demo/make-history`, and the file in it that holds the runs.
+const DEMO_HISTORY: &[u8] = include_bytes!("../../fixtures/demo/history.json.gz");
+const DEMO_RUNS: &str = "history.txt";
 
 /// Runs the program.
 pub fn main() -> ExitCode {
@@ -144,7 +148,7 @@ fn run(mut cli: Cli) -> Result<Exit, Failure> {
         None if global.demo => Some(Replay::demo(DEMO)?),
         None => None,
     };
-    let Some(replay) = replay else { return ask(&cli, &system, &system, &settings()?) };
+    let Some(mut replay) = replay else { return ask(&cli, &system, &system, &settings()?) };
     // Settings of this machine would change the answer; a file that is named is meant to.
     let config = match global.config {
         Some(_) => settings()?,
@@ -159,7 +163,31 @@ fn run(mut cli: Cli) -> Result<Exit, Failure> {
         args.ids.extend(first);
         note("the demo cluster's other jobs: jobwise --demo jobs");
     }
+    if global.demo
+        && let Some(past) = demo_past(&mut cli.command)
+    {
+        replay.join(DEMO_HISTORY)?;
+        past.from.push(PathBuf::from(DEMO_RUNS));
+        // A file is everybody's.
+        if past.whose.user.is_empty() && !past.whose.all_users {
+            past.whose.user.extend(replay.caller().name);
+        }
+    }
     ask(&cli, &system, &replay, &config)
+}
+
+/// The history that a command is about, where the demo cluster answers it with that of 90 days: its
+/// plain statistics are of the recorded jobs, which have causes.
+fn demo_past(command: &mut Command) -> Option<&mut args::Past> {
+    let past = match command {
+        Command::Overview(args) => &mut args.past,
+        Command::Sizing(args) => &mut args.past,
+        Command::Patterns(args) => &mut args.past,
+        Command::Reliability(args) => &mut args.past,
+        Command::Stats(args) if args.by.is_some_and(|by| by != args::By::Cause) => &mut args.past,
+        _ => return None,
+    };
+    past.from.is_empty().then_some(past)
 }
 
 fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Result<Exit, Failure> {
@@ -202,27 +230,12 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
             Ok(Exit::Answered)
         }
         Command::Stats(args) => {
-            let question = question(world, args)?;
-            let by = args.by.or_else(|| args.format.map(|_| args::By::Partition));
-            match by {
-                None => printer.print(&answer::stats::stats(world, &question)?)?,
-                Some(by) => {
-                    let sums = breakdown_by(world, &question, dimension(by))?;
-                    match args.format {
-                        None => printer.print(&sums)?,
-                        Some(args::Table::Csv) => {
-                            let mut out = io::BufWriter::new(io::stdout().lock());
-                            render::write_csv(&sums, &mut out)?;
-                            out.flush()?;
-                        }
-                    }
-                }
-            }
+            statistics(world, args, &printer)?;
             Ok(Exit::Answered)
         }
         Command::Overview(args) => {
             let question = overview::Question {
-                filter: past(world, &args.past)?,
+                past: past(world, &args.past, Depth::Steps)?,
                 sort: sort(args.sort),
                 limit: limit(args.limit),
             };
@@ -231,7 +244,7 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
         }
         Command::Sizing(args) => {
             let question = sizing::Question {
-                filter: past(world, &args.past)?,
+                past: past(world, &args.past, Depth::Steps)?,
                 workloads: args.workloads.clone(),
                 risk: args.risk.unwrap_or(Basis::RISK),
                 sort: sort(args.sort),
@@ -244,8 +257,8 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
             Ok(if unknown { Exit::No } else { Exit::Answered })
         }
         Command::Patterns(args) => {
-            let filter = past(world, &args.past)?;
-            printer.print(&answer::patterns::patterns_of(world, &filter, limit(args.limit))?)?;
+            let wanted = past(world, &args.past, Depth::Steps)?;
+            printer.print(&answer::patterns::patterns_of(world, &wanted, limit(args.limit))?)?;
             Ok(Exit::Answered)
         }
         Command::Reliability(args) => {
@@ -253,8 +266,11 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
                 args::Metric::Failure => Metric::Failure,
                 args::Metric::Hang => Metric::Hang,
             };
-            let filter = past(world, &args.past)?;
-            let nodes = answer::reliability::nodes(world, &filter, metric, limit(args.limit))?;
+            // Only steps know whether something happened in a run.
+            let steps = args.metric == args::Metric::Hang;
+            let depth = if steps { Depth::Steps } else { Depth::Allocations };
+            let wanted = past(world, &args.past, depth)?;
+            let nodes = answer::reliability::nodes(world, &wanted, metric, limit(args.limit))?;
             printer.print(&nodes)?;
             Ok(Exit::Answered)
         }
@@ -421,20 +437,38 @@ fn filter(world: World<'_>, args: &args::Jobs) -> Result<Filter, Failure> {
     })
 }
 
-fn question(world: World<'_>, args: &args::Stats) -> Result<Question, Failure> {
-    let (since, until) = window(world, &args.since, &args.until)?;
+/// The history that a command is about.
+fn past(world: World<'_>, args: &args::Past, depth: Depth) -> Result<Past, Failure> {
+    let (now, zone) = (world.cluster.now(), world.cluster.zone());
+    let live = args.from.is_empty();
+    let time = |text: &Option<String>, default: Result<&str, Timestamp>| match (text, default) {
+        (Some(text), _) => answer::parse_time(text, now, &zone).map_err(answer::AnswerError::from),
+        (None, Ok(text)) => answer::parse_time(text, now, &zone).map_err(answer::AnswerError::from),
+        (None, Err(end)) => Ok(end),
+    };
+    let since = time(&args.since, if live { Ok("30d") } else { Err(Timestamp::MIN) })?;
+    let until = time(&args.until, if live { Ok("now") } else { Err(Timestamp::MAX) })?;
+    let states = args.state.iter().map(|name| Ok(state_of(name)?.word().to_owned()));
     let filter = Filter {
         users: users(&args.whose),
-        states: Vec::new(),
+        states: states.collect::<Result<_, Failure>>()?,
         accounts: args.whose.account.clone(),
         partitions: args.whose.partition.clone(),
-        qos: Vec::new(),
-        clusters: Vec::new(),
-        names: Vec::new(),
+        qos: args.qos.clone(),
+        clusters: args.clusters.clone(),
+        names: args.name.clone(),
         since,
         until,
     };
-    Ok(Question {
+    if since >= until {
+        let message = format!("the window ends before it begins: {since} is not before {until}");
+        return Err(usage(message, "-S is its begin, -E its end"));
+    }
+    Ok(Past { filter, depth, files: args.from.clone(), columns: args.columns.clone() })
+}
+
+fn question(args: &args::Stats, filter: Filter) -> Question {
+    Question {
         filter,
         method: match args.method {
             EnergyMethod::Estimate => Method::Estimate,
@@ -446,22 +480,7 @@ fn question(world: World<'_>, args: &args::Stats) -> Result<Question, Failure> {
         carbon: args
             .carbon_intensity
             .map(|grams_per_kwh| Carbon { grams_per_kwh, source: "--carbon-intensity".to_owned() }),
-    })
-}
-
-fn past(world: World<'_>, args: &args::Past) -> Result<Filter, Failure> {
-    let (since, until) = window(world, &args.since, &args.until)?;
-    Ok(Filter {
-        users: users(&args.whose),
-        states: Vec::new(),
-        accounts: args.whose.account.clone(),
-        partitions: args.whose.partition.clone(),
-        qos: Vec::new(),
-        clusters: Vec::new(),
-        names: args.name.clone(),
-        since,
-        until,
-    })
+    }
 }
 
 fn sort(sort: args::Sort) -> Sort {
@@ -485,6 +504,27 @@ fn dimension(by: args::By) -> By {
         args::By::Gpu => By::Gpu,
         args::By::Week => By::Week,
     }
+}
+
+/// The plain statistics, or the sums apart.
+fn statistics(world: World<'_>, args: &args::Stats, printer: &Printer) -> Result<(), Failure> {
+    let wanted = past(world, &args.past, Depth::Steps)?;
+    let question = question(args, wanted.filter.clone());
+    // Files tell of runs and not of whole records, which the plain statistics judge.
+    let apart = args.format.is_some() || !wanted.files.is_empty();
+    let Some(by) = args.by.or_else(|| apart.then_some(args::By::Partition)) else {
+        return printer.print(&answer::stats::stats(world, &question)?);
+    };
+    if by == args::By::Cause && !wanted.files.is_empty() {
+        let message = "the cause of a failure is not in a file of runs".to_owned();
+        return Err(usage(message, "--by user, account, qos, partition, gpu or week"));
+    }
+    let sums = breakdown_by(world, &wanted, &question, dimension(by))?;
+    let Some(args::Table::Csv) = args.format else { return printer.print(&sums) };
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    render::write_csv(&sums, &mut out)?;
+    out.flush()?;
+    Ok(())
 }
 
 /// Zero is all.

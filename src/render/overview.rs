@@ -6,7 +6,7 @@ use super::Report;
 use super::figures::{hours, percent};
 use super::page::{Cell, Column, Label, Page, WHOLE};
 use crate::answer::overview::{Overview, Sums};
-use crate::answer::past::{Scope, WorkloadName};
+use crate::answer::scope::{Scope, WorkloadName};
 use crate::model::Known;
 use crate::text;
 

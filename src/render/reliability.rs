@@ -61,7 +61,7 @@ fn table(page: &mut Page<'_>, nodes: &Nodes) -> io::Result<()> {
     let bad = if nodes.metric == "hang" { "HUNG" } else { "FAILED" };
     let mut columns = vec![Column { heading: "NODE", right: false, least: 8 }];
     columns.extend(["JOBS", bad, "EXPECTED", "RATE", "95 % INTERVAL", "ODDS", "CHANCE"].map(right));
-    columns.push(Column { heading: "VERDICT", right: false, least: 7 });
+    columns.push(Column { heading: "VERDICT", right: false, least: WHOLE });
     let rows = nodes.nodes.iter().map(|row| {
         let worse = row.verdict == "worse";
         let label = if worse { Label::Bad } else { Label::Plain };
@@ -84,7 +84,7 @@ fn table(page: &mut Page<'_>, nodes: &Nodes) -> io::Result<()> {
             (Label::Plain, format!("{}-{} %", percent(row.low), percent(row.high))),
             (Label::Plain, odds),
             (Label::Plain, chance),
-            (label, row.verdict.to_owned()),
+            (label, if worse { "worse" } else { "-" }.to_owned()),
         ];
         cells
     });

@@ -74,7 +74,8 @@ fn block(page: &mut Page<'_>, workload: &SizedWorkload, users: bool) -> io::Resu
     for directive in &workload.directives {
         page.line(&[(Label::Added, &format!("{:INDENT$}{directive}", ""))])?;
     }
-    for row in &workload.after {
+    // Advice that was not followed stands above.
+    for row in workload.after.iter().filter(|row| row.followed || row.fell_short) {
         let label = if row.fell_short { Label::Bad } else { Label::Plain };
         page.entry("  last run: ", 12, label, &after(row))?;
     }

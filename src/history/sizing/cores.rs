@@ -36,7 +36,7 @@ pub(super) fn advise(subject: &Subject<'_>) -> Advice {
     let needed = quantile(&busy, 1.0 - subject.basis.risk).unwrap_or(most);
     let wanted = whole(needed * HEADROOM - 1e-9).max(1);
     let mut because =
-        format!("{told}, the most that a task kept busy on average is {most:.2} of {asked}");
+        format!("{told}, the most that a task kept busy on average was {most:.2} of {asked}");
     let mut advice = Advice {
         flag,
         verdict: Verdict::Keep,

@@ -278,7 +278,7 @@ fn evidence(estimate: &Estimate, risk: f64, verb: &str, unit: impl Fn(u64) -> Am
             figure((1.0 - risk) * 100.0),
             unit(quantile),
         ),
-        _ => format!("{runs}, the most that one {verb} is {most}"),
+        _ => format!("{runs}, the most that one {verb} was {most}"),
     }
 }
 
