@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::{AnswerError, World, kb, mask};
+use super::{AnswerError, World, kb, mask, scope};
 use crate::classify::{self, Facts, LogFacts, Rules};
 use crate::logs::{self, Located, Scanner};
 use crate::model::{
-    BaseState, Exit, FamilyId, Job, JobId, Known, Notice, Outcome, Source, State, Stream, Verdict,
+    BaseState, Exit, FamilyId, Idle, Job, JobId, Known, Notice, Outcome, Source, State, Stream,
+    Verdict,
 };
 use crate::patch::Patch;
 use crate::retrieve::{Library, Match, Query, Wants, first_steps};
@@ -176,6 +177,7 @@ pub(super) struct Engine {
     tail_lines: usize,
     library: Library,
     index: String,
+    idle: Idle,
 }
 
 impl Engine {
@@ -187,7 +189,8 @@ impl Engine {
         let tail_lines = world.config.settings.diagnose.tail_lines;
         let (library, index, mut notices) = kb::library(world, rules.families())?;
         notices.extend(broken.iter().map(super::left_out));
-        Ok((Self { rules, scanner, scan, tail_lines, library, index }, notices))
+        let idle = scope::idle(world.config);
+        Ok((Self { rules, scanner, scan, tail_lines, library, index, idle }, notices))
     }
 
     /// The sections that fit a text, best first, whatever the verdict.
@@ -304,7 +307,7 @@ fn unmasked(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> 
         quote_tails(&scanned, &mut reports, engine.tail_lines);
     }
     let mut told = Diagnosis { logs: reports, notices, ..bare(engine, job, verdict) };
-    told.patch = change::propose(&engine.rules, &mut told, surroundings);
+    told.patch = change::propose(&engine.rules, &mut told, surroundings, engine.idle);
     told
 }
 

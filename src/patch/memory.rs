@@ -95,11 +95,12 @@ fn wanted(target: &Target<'_>, unit: &Unit, base: Bytes) -> (Bytes, String) {
             because = format!("{because} (MaxRSS {peak} was sampled before the end)");
         }
     }
-    if let Some(suggestion) = target.suggestion {
-        let need = suggestion.0.div_ceil(unit.per_node);
-        if need > best {
+    // What many runs say counts for more than what one did not live to say.
+    if let Some(suggestion) = target.memory {
+        let need = suggestion.value.0.div_ceil(unit.per_node);
+        if need > base.0 {
             best = need;
-            because = format!("earlier runs of this work needed {suggestion} per node");
+            because = format!("runs of this work: {}", suggestion.because);
         }
     }
     (Bytes(best), because)

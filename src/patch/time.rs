@@ -25,6 +25,10 @@ pub(super) fn propose(
     let base = ran_with.or(asked).ok_or("the job's time limit is not known")?;
     let mut limit = round_time(after_time_limit(base)).as_seconds();
     let mut because = format!("it ran into its limit of {base}; half as much again, rounded up");
+    if let Some(suggestion) = target.time.filter(|suggestion| suggestion.value > base) {
+        limit = round_time(suggestion.value).as_seconds();
+        because = format!("runs of this work: {}", suggestion.because);
+    }
     if let Some(asked) = asked.filter(|asked| *asked != base) {
         because = format!("{because} ({}, that is {asked})", setting.in_words());
     }

@@ -6,8 +6,12 @@ use super::Diagnosis;
 use super::shared::Dated;
 use super::surroundings::Surroundings;
 use crate::classify::Rules;
-use crate::model::{Edit, Notice, Outcome, Verdict};
-use crate::patch::{self, Altered, Patch, Target};
+use crate::history::sizing::{Amount, Basis, Flag, sizing};
+use crate::history::workloads::workloads;
+use crate::model::{
+    Bytes, Edit, History, Idle, Job, JobId, Limits, Notice, Outcome, Run, Span, Verdict,
+};
+use crate::patch::{self, Altered, Patch, Suggestion, Target};
 use crate::sched::SchedError;
 use crate::script::{self, Ignored, NoteKind};
 use crate::text;
@@ -32,6 +36,7 @@ pub(super) fn propose(
     rules: &Rules,
     told: &mut Diagnosis,
     surroundings: &mut impl Surroundings,
+    idle: Idle,
 ) -> Option<Patch> {
     let Diagnosis { job, logs, notices, verdict, .. } = told;
     let edits = first_edits(rules, verdict);
@@ -49,6 +54,7 @@ pub(super) fn propose(
         limits.map_err(|error| notices.push(no_limits(partition, &error))).ok()
     });
     notices.extend(limits.as_ref().and_then(Dated::age));
+    let past = if is_larger { surroundings.past(job) } else { None };
     let environments = match &job.work_dir {
         Some(directory) if edits.contains(&Edit::Activate) => environments(surroundings, directory),
         _ => Vec::new(),
@@ -71,19 +77,75 @@ pub(super) fn propose(
             None
         }
     };
+    let advised = Advised::of(job, past.as_deref(), limits.as_ref().map(Dated::limits), idle);
     let target = Target {
         script,
         name: &name,
         submit_line: job.submit_line.as_deref(),
         job,
         limits: limits.as_ref().map(Dated::limits),
-        suggestion: None,
+        memory: advised.memory(),
+        time: advised.time(),
         environments: &environments,
         missing_directory: missing.and_then(Path::to_str),
     };
     let patch = patch::propose(&target, &edits);
     notices.extend(patch.altered.map(not_exact));
     Some(patch)
+}
+
+/// What sizing advises for the work that a job is a run of.
+#[derive(Default)]
+struct Advised {
+    memory: Option<(Bytes, String)>,
+    time: Option<(Span, String)>,
+}
+
+impl Advised {
+    /// From the runs that began before the job did, and the job itself.
+    fn of(job: &Job, past: Option<&History>, limits: Option<&Limits>, idle: Idle) -> Self {
+        let mut found = Self::default();
+        let Some(past) = past else { return found };
+        let same = |run: &Run| {
+            run.id(&past.names) == JobId { cluster: None, ..job.id.clone() }
+                && run.submitted.get().map(i64::from)
+                    == job.submitted.get().map(jiff::Timestamp::as_second)
+        };
+        let workloads = workloads(past);
+        let of_job = workloads.iter().find(|workload| workload.runs(past).any(same));
+        let Some(workload) = of_job else { return found };
+        let started = job.started.get().map_or(i64::MAX, jiff::Timestamp::as_second);
+        let until = |run: &&Run| run.started.get().is_some_and(|at| i64::from(at) <= started);
+        let runs: Vec<&Run> = workload.runs(past).filter(until).collect();
+        let basis = Basis { risk: Basis::RISK, idle };
+        for advice in sizing(&runs, past, limits, &basis) {
+            // Whether that is more than this run had is the patch's to see.
+            match (advice.flag, advice.suggestion) {
+                (Flag::Time, Some(Amount::Time(span))) => found.time = Some((span, advice.because)),
+                (Flag::Memory, Some(Amount::Memory(bytes))) => {
+                    found.memory = Some((bytes, advice.because));
+                }
+                (Flag::MemoryPerCpu, Some(Amount::Memory(bytes))) => {
+                    let nodes = job.nodes.get().unwrap_or(1).max(1);
+                    let cpus = job.cpus.get().map_or(1, |cpus| (cpus / nodes).max(1));
+                    let bytes = Bytes(bytes.0.saturating_mul(cpus));
+                    found.memory = Some((bytes, advice.because));
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    fn memory(&self) -> Option<Suggestion<'_, Bytes>> {
+        let (value, because) = self.memory.as_ref()?;
+        Some(Suggestion { value: *value, because })
+    }
+
+    fn time(&self) -> Option<Suggestion<'_, Span>> {
+        let (value, because) = self.time.as_ref()?;
+        Some(Suggestion { value: *value, because })
+    }
 }
 
 /// Virtual environments by their usual names in a job's directory.

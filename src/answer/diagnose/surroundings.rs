@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::host::FileErrorKind;
 use crate::logs::{self, Asked, Located};
-use crate::model::Job;
+use crate::model::{History, Job};
 use crate::sched::{Backend, Reason, SchedError};
 use crate::script::{self, Script};
 
@@ -39,6 +39,9 @@ pub(in crate::answer) trait Surroundings {
 
     /// The limits of its partition, where they can be asked for.
     fn limits(&self, job: &Job, partition: &str) -> Option<Result<Dated, SchedError>>;
+
+    /// Runs of the same user and partition, where they can be asked for and are answered.
+    fn past(&self, job: &Job) -> Option<Arc<History>>;
 
     /// Whether a directory is known not to exist.
     fn lacks_directory(&self, path: &Path) -> bool;
@@ -101,6 +104,10 @@ impl Surroundings for Cluster<'_, '_> {
         self.shared.limits(self.backend, job, partition)
     }
 
+    fn past(&self, job: &Job) -> Option<Arc<History>> {
+        self.shared.past(self.backend, job)
+    }
+
     fn lacks_directory(&self, path: &Path) -> bool {
         let listed = self.shared.world.cluster.list(path);
         listed.is_err_and(|error| error.kind == FileErrorKind::Absent)
@@ -143,6 +150,10 @@ impl Surroundings for AtHand {
     }
 
     fn limits(&self, _: &Job, _: &str) -> Option<Result<Dated, SchedError>> {
+        None
+    }
+
+    fn past(&self, _: &Job) -> Option<Arc<History>> {
         None
     }
 

@@ -17,7 +17,9 @@ use super::numbers::Clock;
 use super::records::{self, Reading};
 use super::rows::{self, Reader, Row};
 use super::runs::Loader;
-use super::{Depth, Filter, Jobs, SchedError, Users, quirks, refusal, unreadable_rows};
+use super::{
+    Depth, Filter, Jobs, SHORT_DEADLINE, SchedError, Users, quirks, refusal, unreadable_rows,
+};
 
 impl Jobs<'_> {
     /// Passes on every run that ended in the window (`until` not included), and every record that
@@ -75,13 +77,7 @@ impl Jobs<'_> {
     /// jobs that had begun before it: of those `sacct` leaves out the steps that had ended by then.
     pub fn past(&self, filter: &Filter, depth: Depth) -> Result<History, SchedError> {
         let layout = self.fields()?.history(depth);
-        let release = self.release();
-        let reading = Reading {
-            folded: self.is_folded(),
-            cpu_time_lost: release.is_some_and(quirks::loses_cpu_time),
-            sums_gpus: release.is_some_and(quirks::sums_gpus),
-        };
-        let mut loader = Loader::new(reading, Clock::new(self.runner.zone()));
+        let mut loader = Loader::new(self.reading_of_runs(), Clock::new(self.runner.zone()));
         let days = if filter.users == Users::All { self.list_days } else { 0 };
         let mut unreadable = 0;
         for window in pieces(filter.since, filter.until, days) {
@@ -100,6 +96,33 @@ impl Jobs<'_> {
         }
         keep(&mut history, filter);
         Ok(history)
+    }
+
+    /// The runs that began in a window, by one query that may not take long: for questions that can
+    /// do without.
+    pub fn begun(&self, filter: &Filter) -> Result<History, SchedError> {
+        let layout = self.fields()?.history(Depth::Steps);
+        let mut loader = Loader::new(self.reading_of_runs(), Clock::new(self.runner.zone()));
+        let window = (filter.since, filter.until);
+        let cmd = self.selection(filter, window, &layout, Depth::Steps).arg("--duplicates");
+        let unreadable =
+            self.load(&cmd.deadline(self.deadline.min(SHORT_DEADLINE)), &layout, &mut loader)?;
+        let mut history = loader.finish(unreadable);
+        keep(&mut history, filter);
+        // Of a run that began before, sacct may leave out steps.
+        let since = filter.since.as_second();
+        history.runs.retain(|run| run.started.get().is_some_and(|at| i64::from(at) >= since));
+        Ok(history)
+    }
+
+    /// What the rows of this release mean.
+    fn reading_of_runs(&self) -> Reading {
+        let release = self.release();
+        Reading {
+            folded: self.is_folded(),
+            cpu_time_lost: release.is_some_and(quirks::loses_cpu_time),
+            sums_gpus: release.is_some_and(quirks::sums_gpus),
+        }
     }
 
     /// Asks for the steps of jobs that had begun before the window; says of how many none came.
