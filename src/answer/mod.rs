@@ -6,10 +6,12 @@
 
 pub mod diagnose;
 pub mod evaluate;
+pub mod export;
 pub mod job;
 pub mod jobs;
 pub mod kb;
 mod mask;
+pub mod past;
 pub mod settings;
 pub mod stats;
 mod window;
@@ -21,7 +23,7 @@ use crate::host::{FileError, Runner, Store, StoreError};
 use crate::knowledge::{self, Family, KnowledgeError};
 use crate::model::{IdError, Notice};
 use crate::retrieve::RetrieveError;
-use crate::sched::{self, Backend, SchedError};
+use crate::sched::{self, Backend, SavedError, SchedError};
 
 pub use window::{WindowError, parse_time};
 
@@ -83,6 +85,9 @@ pub enum AnswerError {
     /// The scheduler could not be asked, or does not know.
     #[error(transparent)]
     Scheduler(#[from] SchedError),
+    /// A file of saved accounting gives no history.
+    #[error(transparent)]
+    Saved(#[from] SavedError),
     /// What was given is no job id.
     #[error(transparent)]
     Id(#[from] IdError),

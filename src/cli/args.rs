@@ -8,7 +8,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::knowledge::Check;
-use crate::model::{BaseState, Edit};
+use crate::model::{BaseState, Edit, run_fields};
 
 /// Says why a batch job failed, and what exactly to change
 #[derive(Debug, Parser)]
@@ -77,6 +77,8 @@ pub(super) enum Command {
     Jobs(Jobs),
     /// Say how much fails, why, and what that wastes: GPU-hours, core-hours, kWh
     Stats(Stats),
+    /// Write every run of a history as flat records, one JSON object a line or CSV
+    Export(Export),
     /// Work with the knowledge base
     Kb(Kb),
     /// Measure the diagnoses on labelled cases
@@ -153,6 +155,69 @@ pub(super) struct Whose {
         value_parser = NonEmptyStringValueParser::new()
     )]
     pub(super) partition: Vec<String>,
+}
+
+/// Which history a command is about.
+#[derive(Debug, Args)]
+pub(super) struct Past {
+    #[command(flatten)]
+    pub(super) whose: Whose,
+
+    /// Only these qualities of service
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    pub(super) qos: Vec<String>,
+
+    /// Runs of these clusters [default: the one at hand]
+    #[arg(short = 'M', long, value_name = "LIST", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    pub(super) clusters: Vec<String>,
+
+    /// Only runs that ended in these states, such as FAILED,TIMEOUT
+    #[arg(short = 's', long, value_name = "LIST", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    pub(super) state: Vec<String>,
+
+    /// Only runs of this name; more names by more of this option, as a name may hold commas
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub(super) name: Vec<String>,
+
+    /// Runs that ended from then on: 30d, now-2hours, 2026-11-30 [default: 30d; of files: all]
+    #[arg(short = 'S', long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(super) since: Option<String>,
+
+    /// Runs that ended before then [default: now; of files: all]
+    #[arg(short = 'E', long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(super) until: Option<String>,
+
+    /// Read these files instead of asking the cluster: sacct -P or --json, or what export wrote
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(super) from: Vec<PathBuf>,
+
+    /// The columns of files without a heading: JobID,State,...
+    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "from")]
+    pub(super) columns: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = export_help())]
+pub(super) struct Export {
+    /// How the records are written
+    #[arg(long, value_enum, default_value_t = ExportFormat::Ndjson)]
+    pub(super) format: ExportFormat,
+
+    /// Leave out what steps used: the scheduler's database answers ten times as fast
+    #[arg(long)]
+    pub(super) no_steps: bool,
+
+    #[command(flatten)]
+    pub(super) past: Past,
+}
+
+/// How records are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ExportFormat {
+    /// One JSON object a line
+    Ndjson,
+    /// Comma-separated values with a heading
+    Csv,
 }
 
 #[derive(Debug, Args)]
@@ -380,6 +445,12 @@ pub(super) enum ConfigCommand {
 fn share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| "a share is a number from 0 to 1".to_owned())
+}
+
+/// The fields of an exported record.
+fn export_help() -> String {
+    let fields = run_fields().map(|field| format!("  {}: {}", field.name, field.meaning));
+    format!("Fields, empty or null where not known:\n{}", fields.collect::<Vec<_>>().join("\n"))
 }
 
 /// The closed vocabularies that front matter may use.

@@ -16,6 +16,8 @@ use serde::Serialize;
 
 use crate::answer::diagnose::{Given, Hints};
 use crate::answer::evaluate::{self, SuiteWanted, Wanted};
+use crate::answer::export;
+use crate::answer::past::Wanted as Past;
 use crate::answer::stats::Question;
 use crate::answer::{self, World};
 use crate::config::Config;
@@ -24,9 +26,9 @@ use crate::history::{Carbon, Method};
 use crate::host::{Recording, Replay, Runner, Store, System};
 use crate::model::{self, BaseState, State};
 use crate::render::{self, Format, Look, Report};
-use crate::sched::{self, Filter, Users};
+use crate::sched::{self, Depth, Filter, Users};
 use crate::text;
-use args::{Cli, Command, ConfigCommand, EnergyMethod, Global, KbCommand};
+use args::{Cli, Command, ConfigCommand, EnergyMethod, ExportFormat, Global, KbCommand};
 use failure::{Exit, Failure};
 
 /// The demo cluster: a recording of a real one.
@@ -200,6 +202,20 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
             printer.print(&answer::stats::stats(world, &question(world, args)?)?)?;
             Ok(Exit::Answered)
         }
+        Command::Export(args) => {
+            let depth = if args.no_steps { Depth::Allocations } else { Depth::Steps };
+            let layout = match args.format {
+                ExportFormat::Ndjson => export::Layout::Lines,
+                ExportFormat::Csv => export::Layout::Table,
+            };
+            let export = export::export(world, &past(world, &args.past, depth)?, layout)?;
+            // What is written is data alone.
+            if printer.format == Format::Text {
+                export.notices().iter().for_each(|notice| note(&notice.text));
+            }
+            printer.print(&export)?;
+            Ok(Exit::Answered)
+        }
         Command::Kb(kb) => knowledge(world, &kb.command, &printer),
         Command::Eval(args) => evaluate(world, args, &printer),
         Command::Config(config) => match config.command {
@@ -361,6 +377,36 @@ fn filter(world: World<'_>, args: &args::Jobs) -> Result<Filter, Failure> {
         since,
         until,
     })
+}
+
+/// The history that a command is about.
+fn past(world: World<'_>, args: &args::Past, depth: Depth) -> Result<Past, Failure> {
+    let (now, zone) = (world.cluster.now(), world.cluster.zone());
+    let live = args.from.is_empty();
+    let time = |text: &Option<String>, default: Result<&str, Timestamp>| match (text, default) {
+        (Some(text), _) => answer::parse_time(text, now, &zone).map_err(answer::AnswerError::from),
+        (None, Ok(text)) => answer::parse_time(text, now, &zone).map_err(answer::AnswerError::from),
+        (None, Err(end)) => Ok(end),
+    };
+    let since = time(&args.since, if live { Ok("30d") } else { Err(Timestamp::MIN) })?;
+    let until = time(&args.until, if live { Ok("now") } else { Err(Timestamp::MAX) })?;
+    let states = args.state.iter().map(|name| Ok(state_of(name)?.word().to_owned()));
+    let filter = Filter {
+        users: users(&args.whose),
+        states: states.collect::<Result<_, Failure>>()?,
+        accounts: args.whose.account.clone(),
+        partitions: args.whose.partition.clone(),
+        qos: args.qos.clone(),
+        clusters: args.clusters.clone(),
+        names: args.name.clone(),
+        since,
+        until,
+    };
+    if since >= until {
+        let message = format!("the window ends before it begins: {since} is not before {until}");
+        return Err(usage(message, "-S is its begin, -E its end"));
+    }
+    Ok(Past { filter, depth, files: args.from.clone(), columns: args.columns.clone() })
 }
 
 fn question(world: World<'_>, args: &args::Stats) -> Result<Question, Failure> {

@@ -6,6 +6,7 @@
 
 mod diagnosis;
 mod eval;
+mod export;
 mod job;
 mod json;
 mod kb;
