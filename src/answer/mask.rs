@@ -5,7 +5,7 @@
 //! itself, because half of a secret would not be known for one; the diff of a script likewise.
 
 use super::diagnose::Diagnosis;
-use crate::model::{Evidence, Job, Notice, Place};
+use crate::model::{Evidence, History, Job, Notice, Place};
 use crate::patch::Patch;
 use crate::text::masked;
 
@@ -17,6 +17,12 @@ fn mask(text: &mut String) {
 pub(super) fn job(mut job: Job) -> Job {
     job.each_text(&mut mask);
     job
+}
+
+/// A whole history: every text of its runs.
+pub(super) fn history(history: &mut History) {
+    history.names.change(masked);
+    history.notices.iter_mut().for_each(notice);
 }
 
 /// A whole diagnosis.

@@ -7,6 +7,7 @@
 pub mod breakdown;
 pub mod diagnose;
 pub mod evaluate;
+pub mod export;
 pub mod job;
 pub mod jobs;
 pub mod kb;

@@ -8,7 +8,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::knowledge::Check;
-use crate::model::{BaseState, Edit};
+use crate::model::{BaseState, Edit, run_fields};
 
 /// Says why a batch job failed, and what exactly to change
 #[derive(Debug, Parser)]
@@ -85,6 +85,8 @@ pub(super) enum Command {
     Patterns(Patterns),
     /// Find nodes that fail more often than chance explains
     Reliability(Reliability),
+    /// Write every run of a history as flat records, one JSON object a line or CSV
+    Export(Export),
     /// Work with the knowledge base
     Kb(Kb),
     /// Measure the diagnoses on labelled cases
@@ -200,6 +202,30 @@ pub(super) struct Past {
     /// The columns of files without a heading: JobID,State,...
     #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "from")]
     pub(super) columns: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = export_help())]
+pub(super) struct Export {
+    /// How the records are written
+    #[arg(long, value_enum, default_value_t = ExportFormat::Ndjson)]
+    pub(super) format: ExportFormat,
+
+    /// Leave out what steps used: the scheduler's database answers ten times as fast
+    #[arg(long)]
+    pub(super) no_steps: bool,
+
+    #[command(flatten)]
+    pub(super) past: Past,
+}
+
+/// How records are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ExportFormat {
+    /// One JSON object a line
+    Ndjson,
+    /// Comma-separated values with a heading
+    Csv,
 }
 
 #[derive(Debug, Args)]
@@ -539,6 +565,12 @@ fn share(text: &str) -> Result<f64, String> {
 fn risk(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share| (0.0..0.5).contains(share));
     share.ok_or_else(|| "a risk is a number from 0 to below 0.5".to_owned())
+}
+
+/// The fields of an exported record.
+fn export_help() -> String {
+    let fields = run_fields().map(|field| format!("  {}: {}", field.name, field.meaning));
+    format!("Fields, empty or null where not known:\n{}", fields.collect::<Vec<_>>().join("\n"))
 }
 
 /// The closed vocabularies that front matter may use.

@@ -17,6 +17,7 @@ use serde::Serialize;
 use crate::answer::breakdown::{By, breakdown_by};
 use crate::answer::diagnose::{Given, Hints};
 use crate::answer::evaluate::{self, SuiteWanted, Wanted};
+use crate::answer::export;
 use crate::answer::overview::{self, Sort};
 use crate::answer::past::Wanted as Past;
 use crate::answer::sizing;
@@ -32,7 +33,7 @@ use crate::model::{self, BaseState, State};
 use crate::render::{self, Format, Look, Report};
 use crate::sched::{self, Depth, Filter, Users};
 use crate::text;
-use args::{Cli, Command, ConfigCommand, EnergyMethod, Global, KbCommand};
+use args::{Cli, Command, ConfigCommand, EnergyMethod, ExportFormat, Global, KbCommand};
 use failure::{Exit, Failure};
 
 /// The demo cluster: a recording of a real one.
@@ -274,6 +275,20 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
             printer.print(&nodes)?;
             Ok(Exit::Answered)
         }
+        Command::Export(args) => {
+            let depth = if args.no_steps { Depth::Allocations } else { Depth::Steps };
+            let layout = match args.format {
+                ExportFormat::Ndjson => export::Layout::Lines,
+                ExportFormat::Csv => export::Layout::Table,
+            };
+            let export = export::export(world, &past(world, &args.past, depth)?, layout)?;
+            // What is written is data alone.
+            if printer.format == Format::Text {
+                export.notices().iter().for_each(|notice| note(&notice.text));
+            }
+            printer.print(&export)?;
+            Ok(Exit::Answered)
+        }
         Command::Kb(kb) => knowledge(world, &kb.command, &printer),
         Command::Eval(args) => evaluate(world, args, &printer),
         Command::Config(config) => match config.command {
@@ -461,7 +476,12 @@ fn past(world: World<'_>, args: &args::Past, depth: Depth) -> Result<Past, Failu
         until,
     };
     if since >= until {
-        let message = format!("the window ends before it begins: {since} is not before {until}");
+        let (since, until) = (args.since.as_deref(), args.until.as_deref());
+        let message = format!(
+            "the window ends before it begins: {} is not before {}",
+            since.unwrap_or("30d"),
+            until.unwrap_or("now")
+        );
         return Err(usage(message, "-S is its begin, -E its end"));
     }
     Ok(Past { filter, depth, files: args.from.clone(), columns: args.columns.clone() })

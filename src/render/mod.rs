@@ -7,6 +7,7 @@
 mod breakdown;
 mod diagnosis;
 mod eval;
+mod export;
 mod figures;
 mod job;
 mod json;

@@ -60,6 +60,18 @@ impl Names {
         if self.table.is_empty() { None } else { self.table[self.place(text)] }
     }
 
+    /// Changes every text; each keeps its symbol. Two may then be the same text under two symbols,
+    /// so nothing is to be looked up any more.
+    pub fn change(&mut self, change: impl Fn(&str) -> String) {
+        let old = std::mem::take(self);
+        let mut start = 0;
+        for end in old.ends {
+            self.text.push_str(&change(&old.text[start..end]));
+            self.ends.push(self.text.len());
+            start = end;
+        }
+    }
+
     /// How many texts there are.
     pub fn len(&self) -> usize {
         self.ends.len()
