@@ -128,10 +128,14 @@ pub fn breakdown_by(
         _ => BTreeMap::new(),
     };
     let mut total = Group::default();
-    groups.values().for_each(|group| total.merge(group));
+    for group in groups.values() {
+        total.merge(group);
+    }
     let meter = Meter::new(world.config, question, !total.used.gpus.is_empty());
     let mut all_freed = Freed::default();
-    freed.values().for_each(|freed| all_freed.merge(*freed));
+    for freed in freed.values() {
+        all_freed.merge(*freed);
+    }
     let total_freed = (dimension == Dimension::Account).then_some(all_freed);
     let mut rows: Vec<GroupRow> = groups
         .iter()
@@ -157,7 +161,7 @@ pub fn breakdown_by(
         total: row(&meter, None, &total, total_freed),
         groups: rows,
         energy: meter.notes(&total.used),
-        measured: (total.metered > 0).then(|| Measured { kwh, runs: total.metered }),
+        measured: (total.metered > 0).then_some(Measured { kwh, runs: total.metered }),
         notices: mask::notices(notices),
     })
 }

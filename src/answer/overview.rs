@@ -133,7 +133,9 @@ fn report(history: &History, idle: &Idle, scope: Scope, question: &Question) -> 
         })
         .collect();
     let mut total = Summary::default();
-    ranked.iter().for_each(|(_, summary)| total.merge(summary));
+    for (_, summary) in &ranked {
+        total.merge(summary);
+    }
     rank(&mut ranked, question.sort);
     let workload_count = ranked.len();
     let shown = question.limit.unwrap_or(usize::MAX).min(workload_count);

@@ -72,7 +72,7 @@ pub struct SizedWorkload {
     pub advice: Vec<AdviceRow>,
     /// Lines to paste into the script.
     pub directives: Vec<String>,
-    /// How the last run fared with the advice that the runs before it gave.
+    /// How the runs since the last change of a request fared, beside what was advised before it.
     pub after: Vec<FollowedRow>,
 }
 
@@ -120,21 +120,23 @@ pub struct FreedRow {
     pub memory_gib_hours: f64,
 }
 
-/// How a run fared with advice.
+/// How runs fared with advice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FollowedRow {
     /// The option: `--mem`.
     pub option: String,
-    /// What the history before the run advised.
+    /// What the history before the change advised.
     pub advised: String,
-    /// What the run asked for.
+    /// What is asked for since.
     pub asked: String,
-    /// What it used, as far as was measured.
+    /// Runs since.
+    pub runs: usize,
+    /// The most that one of them used, as far as was measured.
     pub used: Option<String>,
-    /// Whether it asked for about what was advised.
+    /// Whether that is about what was advised.
     pub followed: bool,
-    /// Whether it ended for want of it.
-    pub fell_short: bool,
+    /// Runs since that ended for want of it.
+    pub fell_short: usize,
 }
 
 /// A controller is asked for the limits of at most this many partitions.
@@ -299,6 +301,7 @@ impl From<Followed> for FollowedRow {
             option: option(found.flag),
             advised: found.advised.to_option(),
             asked: found.asked.to_option(),
+            runs: found.runs,
             used: found.used.map(|used| used.to_string()),
             followed: found.followed,
             fell_short: found.fell_short,

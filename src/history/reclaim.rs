@@ -1,4 +1,4 @@
-//! What advice that was followed would have freed, and what came of advice that was.
+//! What advice would have freed had it been followed, and what came of it where it was.
 
 use std::collections::BTreeMap;
 
@@ -76,25 +76,28 @@ fn is_memory(advice: &Advice) -> bool {
     matches!(advice.flag, Flag::Memory | Flag::MemoryPerCpu | Flag::MemoryPerGpu)
 }
 
-/// What became of the advice that the runs before the last one gave.
+/// What became of a request that was changed, beside what the runs before the change advised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Followed {
     /// The option.
     pub flag: Flag,
-    /// What the history before the run advised.
+    /// What the history before the change advised.
     pub advised: Amount,
-    /// What the run asked for.
+    /// What is asked for since.
     pub asked: Amount,
-    /// What it used, as far as was measured.
+    /// Runs since.
+    pub runs: usize,
+    /// The most that one of them used, as far as was measured.
     pub used: Option<Amount>,
-    /// Whether it asked for what was advised, give or take a tenth.
+    /// Whether what was advised is what was asked for, give or take a tenth.
     pub followed: bool,
-    /// Whether it ended for want of it.
-    pub fell_short: bool,
+    /// Runs since that ended for want of it.
+    pub fell_short: usize,
 }
 
-/// Compares the last ended run with the advice that the runs before it would have given. Options on
-/// which there was none are left out.
+/// Looks for the last change of each request, and holds the runs since against the advice that the
+/// runs before would have given. Nothing is told of a request that never changed, or where there was
+/// no advice.
 pub fn followed(
     runs: &[&Run],
     history: &History,
@@ -103,38 +106,67 @@ pub fn followed(
 ) -> Vec<Followed> {
     let ended: Vec<&Run> =
         runs.iter().copied().filter(|run| run.is_ended() && run.has_started()).collect();
-    let Some((last, before)) = ended.split_last().filter(|(_, before)| before.len() >= LEAST_RUNS)
-    else {
-        return Vec::new();
-    };
-    let advice = sizing(before, history, limits, basis);
-    advice.iter().filter_map(|advice| outcome(advice, last)).collect()
+    [Flag::Time, Flag::Memory, Flag::CpusPerTask]
+        .into_iter()
+        .filter_map(|flag| {
+            let now = request(flag, ended.last()?)?;
+            let since = ended.iter().rposition(|run| request(flag, run) != Some(now))? + 1;
+            let (before, after) = ended.split_at(since);
+            if before.len() < LEAST_RUNS {
+                return None;
+            }
+            let advice = sizing(before, history, limits, basis);
+            let advised = advice.iter().find(|advice| advice.flag == flag)?.suggestion?;
+            let tenth = size(advised) / 10;
+            Some(Followed {
+                flag,
+                advised,
+                asked: now,
+                runs: after.len(),
+                used: after.iter().filter_map(|run| used(flag, run)).max_by_key(|used| size(*used)),
+                followed: size(now).abs_diff(size(advised)) <= tenth,
+                fell_short: after.iter().filter(|run| fell_short(flag, run)).count(),
+            })
+        })
+        .collect()
 }
 
-fn outcome(advice: &Advice, run: &Run) -> Option<Followed> {
-    let advised = advice.suggestion?;
-    let seconds = |seconds: u32| Amount::Time(Span::seconds(u64::from(seconds)));
-    let (asked, used, fell_short) = match advice.flag {
-        Flag::Time => (
-            run.limit.seconds().map(seconds)?,
-            run.elapsed.get().map(seconds),
-            run.state == BaseState::Timeout,
-        ),
-        Flag::Memory => {
-            let memory = |bytes: u64| Amount::Memory(Bytes(bytes));
-            (memory(run.memory_per_node()?), run.node_memory.get().map(memory), run.out_of_memory)
-        }
-        Flag::CpusPerTask => (Amount::Count(u64::from(run.cpus_per_task()?)), None, false),
-        // Per CPU or GPU the record of a run says too little.
-        Flag::MemoryPerCpu | Flag::MemoryPerGpu | Flag::Gpus => return None,
-    };
-    let size = |amount: Amount| match amount {
+/// What a run asked for; per CPU or GPU its record says too little of that.
+fn request(flag: Flag, run: &Run) -> Option<Amount> {
+    match flag {
+        Flag::Time => run.limit.seconds().map(seconds),
+        Flag::Memory => run.memory_per_node().map(|bytes| Amount::Memory(Bytes(bytes))),
+        Flag::CpusPerTask => run.cpus_per_task().map(|cpus| Amount::Count(u64::from(cpus))),
+        Flag::MemoryPerCpu | Flag::MemoryPerGpu | Flag::Gpus => None,
+    }
+}
+
+fn used(flag: Flag, run: &Run) -> Option<Amount> {
+    match flag {
+        Flag::Time => run.elapsed.get().map(seconds),
+        Flag::Memory => run.node_memory.get().map(|bytes| Amount::Memory(Bytes(bytes))),
+        _ => None,
+    }
+}
+
+fn fell_short(flag: Flag, run: &Run) -> bool {
+    match flag {
+        Flag::Time => run.state == BaseState::Timeout,
+        Flag::Memory => run.out_of_memory,
+        _ => false,
+    }
+}
+
+fn seconds(seconds: u32) -> Amount {
+    Amount::Time(Span::seconds(u64::from(seconds)))
+}
+
+fn size(amount: Amount) -> u64 {
+    match amount {
         Amount::Time(span) => span.as_seconds(),
         Amount::Memory(Bytes(number)) | Amount::Count(number) => number,
         Amount::Unlimited => u64::MAX,
-    };
-    let followed = size(asked).abs_diff(size(advised)) <= size(advised) / 10;
-    Some(Followed { flag: advice.flag, advised, asked, used, followed, fell_short })
+    }
 }
 
 #[cfg(test)]
@@ -182,20 +214,28 @@ mod tests {
     }
 
     #[test]
-    fn the_next_run_is_held_against_the_advice_before_it() {
-        let mut runs = runs(5);
-        runs[4].allocated_memory = Maybe::some(3 * GIB);
-        runs[4].node_memory = Maybe::some(5 * GIB / 2);
+    fn runs_since_a_change_are_held_against_the_advice_before_it() {
+        let mut runs = runs(7);
+        for (run, gib) in runs[5..].iter_mut().zip([5, 4]) {
+            run.allocated_memory = Maybe::some(3 * GIB);
+            run.node_memory = Maybe::some(gib * GIB / 2);
+        }
         let borrowed: Vec<&Run> = runs.iter().collect();
         let found = followed(&borrowed, &History::default(), None, &BASIS);
-        let memory = found.iter().find(|found| found.flag == Flag::Memory).expect("advised");
         let gib = |tenths: u64| Amount::Memory(Bytes(tenths * GIB / 10));
-        assert_eq!((memory.advised, memory.asked), (gib(30), gib(30)));
-        assert_eq!(memory.used, Some(gib(25)));
-        assert!(memory.followed && !memory.fell_short);
-        // It kept its cores against the advice.
-        let cores = found.iter().find(|found| found.flag == Flag::CpusPerTask).expect("advised");
-        assert!(!cores.followed);
-        assert!(followed(&borrowed[..3], &History::default(), None, &BASIS).is_empty());
+        let expected = Followed {
+            flag: Flag::Memory,
+            advised: gib(30),
+            asked: gib(30),
+            runs: 2,
+            used: Some(gib(25)),
+            followed: true,
+            fell_short: 0,
+        };
+        // The cores and the time were never changed.
+        assert_eq!(found, [expected]);
+        // Two runs before a change are no history.
+        let late = followed(&borrowed[3..], &History::default(), None, &BASIS);
+        assert!(late.is_empty(), "{late:?}");
     }
 }

@@ -125,7 +125,9 @@ pub fn reliability(
             here.entry(node).or_default().add(tasks.hits * 2 >= tasks.trials);
         }
         let mut all = Count::default();
-        here.values().for_each(|count| all.merge(*count));
+        for count in here.values() {
+            all.merge(*count);
+        }
         found.trials += all.trials;
         found.hits += all.hits;
         for (node, count) in here {
@@ -195,7 +197,9 @@ fn hit(run: &Run, metric: Metric, idle: &Idle) -> Option<bool> {
 
 fn row(node: String, strata: &[(Count, Count)]) -> Option<NodeRow> {
     let mut all = Count::default();
-    strata.iter().for_each(|(count, _)| all.merge(*count));
+    for (count, _) in strata {
+        all.merge(*count);
+    }
     if all.trials < LEAST_TRIALS {
         return None;
     }

@@ -204,3 +204,122 @@ impl<'h> Scripts<'h> {
         (script.clone(), directory.clone())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{BaseState, Maybe, RunPart};
+
+    struct Made(History);
+
+    impl Made {
+        fn new() -> Self {
+            Self(History::default())
+        }
+
+        fn run(&mut self, name: &str, line: &str, directory: &str) -> &mut Run {
+            let number = u32::try_from(self.0.runs.len() + 1).expect("few");
+            let mut symbol = |text: &str| self.0.names.intern_some(text);
+            let run = Run {
+                name: symbol(name),
+                user: symbol("ada"),
+                partition: symbol("cpu"),
+                submit_line: symbol(line),
+                work_dir: symbol(directory),
+                node_list: symbol("n1"),
+                started: Maybe::some(1000 + number),
+                ended: Maybe::some(2000),
+                gpus: Maybe::some(0),
+                ..Run::bare(number, RunPart::Whole, BaseState::Completed)
+            };
+            self.0.runs.push(run);
+            self.0.runs.last_mut().expect("just pushed")
+        }
+
+        fn found(&self) -> Vec<(String, Option<String>, usize, usize)> {
+            let found = workloads(&self.0).into_iter();
+            found.map(|w| (w.label, w.script, w.names, w.runs.len())).collect()
+        }
+    }
+
+    #[test]
+    fn numbers_and_hashes_in_names_do_not_count() {
+        for (name, folded) in [
+            ("train-17", "train-#"),
+            ("fold3_lr0.001", "fold#_lr#.#"),
+            ("snake_1a2b3c4d", "snake_#"),
+            ("run-3f9c2d1", "run-#"),
+            ("550e8400-e29b-41d4-a716-446655440000", "#-e#b-#d#-a#-#"),
+            // A word of letters that hashes are made of is a word.
+            ("defaced", "defaced"),
+            ("größe-7", "größe-#"),
+            ("", ""),
+        ] {
+            assert_eq!(fold(name), folded, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_label_is_a_name_where_there_is_one() {
+        let mut made = Made::new();
+        for name in ["train-1", "train-2", "train-2", "align", "3", "17", ""] {
+            made.run(name, "sbatch run.sh", "/w");
+        }
+        let told: Vec<_> = made.found().into_iter().map(|w| (w.0, w.2, w.3)).collect();
+        let expected = [("17 +1", 2, 2), ("?", 1, 1), ("align", 1, 1), ("train-#", 2, 3)];
+        assert_eq!(told, expected.map(|(label, names, runs)| (label.to_owned(), names, runs)));
+    }
+
+    #[test]
+    fn one_name_for_different_scripts_is_different_work() {
+        let mut made = Made::new();
+        for _ in 0..5 {
+            made.run("wrap", "sbatch --mem=4G fit.sh", "/w");
+            made.run("wrap", "sbatch plot.sh 1", "/w");
+        }
+        let scripts: Vec<_> = made.found().into_iter().map(|w| (w.1, w.3)).collect();
+        assert_eq!(scripts, [(Some("fit.sh".to_owned()), 5), (Some("plot.sh".to_owned()), 5)]);
+        // A script of its own for every run says nothing, and neither does a number in it.
+        let mut made = Made::new();
+        for letter in 'a'..='j' {
+            made.run("wrap", &format!("sbatch {letter}.sh"), "/w");
+        }
+        assert_eq!(made.found().len(), 1);
+        let mut made = Made::new();
+        for number in 0..10 {
+            made.run("wrap", &format!("sbatch task-{number}.sh"), &format!("/w/{number}"));
+        }
+        assert_eq!(made.found().len(), 1);
+    }
+
+    #[test]
+    fn whose_where_and_with_what_it_ran_tells_work_apart() {
+        let mut made = Made::new();
+        made.run("fit", "sbatch fit.sh", "/w");
+        made.run("fit", "sbatch fit.sh", "/w").gpus = Maybe::some(2);
+        let other = made.0.names.intern("bela");
+        made.run("fit", "sbatch fit.sh", "/w").user = Some(other);
+        made.run("fit", "sbatch fit.sh", "/w").partition = None;
+        // Neither one that never held anything, nor one of which nobody knows the end.
+        let waits = made.run("fit", "sbatch fit.sh", "/w");
+        (waits.started, waits.node_list) = (Maybe::NONE, None);
+        made.run("fit", "sbatch fit.sh", "/w").stale = true;
+        assert_eq!(made.found().iter().map(|w| w.3).collect::<Vec<_>>(), [1, 1, 1, 1]);
+    }
+
+    #[test]
+    fn the_order_of_the_runs_does_not_matter() {
+        let mut made = Made::new();
+        for number in 0..12 {
+            made.run(&format!("w{}-{number}", number % 3), "sbatch a.sh", "/w");
+        }
+        let first = workloads(&made.0);
+        let names = |found: &[Workload], history: &History| {
+            let numbers = |w: &Workload| w.runs(history).map(|run| run.number).collect::<Vec<_>>();
+            found.iter().map(|w| (w.label.clone(), numbers(w))).collect::<Vec<_>>()
+        };
+        let told = names(&first, &made.0);
+        made.0.runs.reverse();
+        assert_eq!(names(&workloads(&made.0), &made.0), told);
+    }
+}

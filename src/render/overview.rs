@@ -134,7 +134,7 @@ fn table(page: &mut Page<'_>, overview: &Overview) -> io::Result<()> {
     if gpus {
         columns.push(right("GPU-HOURS"));
     }
-    columns.push(left("LAST RUN", 5));
+    columns.push(left("LAST RUN", WHOLE));
     let rows = overview.workloads.iter().map(|row| {
         let sums = &row.sums;
         let bad = match sums.flagged_rate {
@@ -160,7 +160,10 @@ fn table(page: &mut Page<'_>, overview: &Overview) -> io::Result<()> {
             let told = if row.name.gpus { hours(sums.gpu_hours) } else { "-".to_owned() };
             cells.push((Label::Plain, told));
         }
-        cells.push((Label::Plain, page.brief_moment(&sums.last.into())));
+        // The day is enough.
+        let last = page.brief_moment(&sums.last.into());
+        let day = last.split(' ').next().unwrap_or_default().to_owned();
+        cells.push((Label::Plain, day));
         cells
     });
     let rows: Vec<Vec<Cell>> = rows.collect();

@@ -74,10 +74,9 @@ fn block(page: &mut Page<'_>, workload: &SizedWorkload, users: bool) -> io::Resu
     for directive in &workload.directives {
         page.line(&[(Label::Added, &format!("{:INDENT$}{directive}", ""))])?;
     }
-    // Advice that was not followed stands above.
-    for row in workload.after.iter().filter(|row| row.followed || row.fell_short) {
-        let label = if row.fell_short { Label::Bad } else { Label::Plain };
-        page.entry("  last run: ", 12, label, &after(row))?;
+    for row in &workload.after {
+        let label = if row.fell_short > 0 { Label::Bad } else { Label::Good };
+        page.entry("  since then  ", 14, label, &after(row))?;
     }
     Ok(())
 }
@@ -102,16 +101,22 @@ fn verdict(row: &AdviceRow) -> (Label, String) {
     }
 }
 
-/// "asked 64G as advised, used 51G".
+/// "--mem is 13G, as the runs before advised: 3 runs, the most that one used was 9.77G".
 fn after(row: &FollowedRow) -> String {
     let advice = if row.followed {
-        "as advised by the runs before it".to_owned()
+        "as the runs before advised".to_owned()
     } else {
-        format!("where the runs before it advised {}", row.advised)
+        format!("where the runs before advised {}", row.advised)
     };
-    let used = row.used.as_ref().map_or_else(String::new, |used| format!(", used {used}"));
-    let end = if row.fell_short { ", and that was not enough" } else { "" };
-    format!("{} {} {advice}{used}{end}", row.option, row.asked)
+    let runs = text::count(row.runs as u64, "run");
+    let mut said = format!("{} is {}, {advice}: {runs}", row.option, row.asked);
+    if let Some(used) = &row.used {
+        said.push_str(&format!(", the most that one used was {used}"));
+    }
+    if row.fell_short > 0 {
+        said.push_str(&format!("; of {} that was not enough", row.fell_short));
+    }
+    said
 }
 
 fn reclaimable(rows: &[FreedRow]) -> String {

@@ -80,7 +80,8 @@ pub fn compress(names: &[&str]) -> String {
             .chunk_by(|a, b| a + 1 == *b)
             .map(|run| match run {
                 [first, .., last] => format!("{first:0width$}-{last:0width$}"),
-                other => other.iter().map(|only| format!("{only:0width$}")).collect(),
+                [only] => format!("{only:0width$}"),
+                [] => String::new(),
             })
             .collect();
         let list = runs.join(",");
