@@ -7,7 +7,9 @@
 //! Facts: `man sacct`; the rules for what counts stand in [`Tally`], the physics in [`Energy`].
 
 mod energy;
+mod findings;
 mod tally;
 
 pub use energy::{Assumption, Carbon, Energy, Method, Range, Site};
+pub use findings::{Figure, Finding, Weight, findings};
 pub use tally::{Held, HostTime, Outcome, Outcomes, Tally};
