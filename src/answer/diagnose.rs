@@ -279,6 +279,30 @@ fn worth_diagnosing(jobs: Vec<Job>, limit: usize) -> (Vec<Job>, Option<Notice>) 
     (kept, Some(notice))
 }
 
+/// The verdict on a job of the cluster and its logs with their last lines, and nothing that would
+/// have to be asked for only to say what to change. A job that ended well has no logs here.
+pub(super) fn judged(
+    engine: &Engine,
+    shared: &Shared<'_>,
+    backend: &Backend<'_>,
+    job: &Job,
+    hints: &Hints,
+) -> (Verdict, Vec<LogReport>) {
+    if !job.state.is_ended() || job.state.base == BaseState::Completed || !job.has_started() {
+        return (judged_alone(engine, job), Vec::new());
+    }
+    let mut surroundings = Cluster::new(backend, hints, shared);
+    let (scanned, mut reports) = read_logs(engine, surroundings.logs(job));
+    let verdict = classify::decide(&engine.rules, &facts_of(job, &scanned, &reports));
+    quote_tails(&scanned, &mut reports, engine.tail_lines);
+    (verdict, reports)
+}
+
+/// The verdict on a record alone.
+pub(super) fn judged_alone(engine: &Engine, job: &Job) -> Verdict {
+    classify::decide(&engine.rules, &record_alone(job))
+}
+
 /// Diagnoses one job. The one path from a record to an answer: only where the logs, the script and
 /// the limits come from differs.
 pub(super) fn one(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> Diagnosis {

@@ -135,6 +135,14 @@ pub(super) struct Job {
     /// Job ids
     #[arg(value_name = "JOB", required = true)]
     pub(super) ids: Vec<String>,
+
+    /// Show every recorded field, also of the steps
+    #[arg(long)]
+    pub(super) all: bool,
+
+    /// Show every step, and what each moved
+    #[arg(long)]
+    pub(super) steps: bool,
 }
 
 /// Whose jobs a command is about.

@@ -217,7 +217,9 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
         Command::Diagnose(args) => diagnose(world, args, &printer),
         Command::Job(args) => {
             let ids: Result<Vec<_>, _> = args.ids.iter().map(|id| id.parse()).collect();
-            let records = answer::job::job(world, &ids.map_err(answer::AnswerError::from)?)?;
+            let ids = ids.map_err(answer::AnswerError::from)?;
+            let view = answer::job::View { all: args.all, steps: args.steps };
+            let records = answer::job::job(world, &ids, view)?;
             printer.print(&records)?;
             Ok(Exit::Answered)
         }

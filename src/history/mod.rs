@@ -8,6 +8,7 @@
 
 pub mod breakdown;
 mod energy;
+mod findings;
 pub mod patterns;
 pub mod reclaim;
 pub mod reliability;
@@ -17,6 +18,7 @@ mod tally;
 pub mod workloads;
 
 pub use energy::{Assumption, Carbon, Energy, Method, Range, Site};
+pub use findings::{Figure, Finding, Weight, findings};
 pub use summary::Summary;
 pub use tally::{Held, HostTime, Outcome, Outcomes, Tally};
 

@@ -119,6 +119,9 @@ pub struct Job {
     pub command: Option<String>,
     /// The owner's comment.
     pub comment: Option<String>,
+    /// What the site's own programs noted about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admin_comment: Option<String>,
     /// What this job waits for.
     pub dependency: Option<String>,
     /// The steps, in the order recorded.
@@ -174,6 +177,7 @@ impl Job {
             stderr: None,
             command: None,
             comment: None,
+            admin_comment: None,
             dependency: None,
             steps: Vec::new(),
             earlier: Vec::new(),
@@ -195,6 +199,7 @@ impl Job {
             &mut self.stderr,
             &mut self.command,
             &mut self.comment,
+            &mut self.admin_comment,
             &mut self.dependency,
         ];
         texts.into_iter().flatten().for_each(&mut *change);

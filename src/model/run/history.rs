@@ -115,20 +115,16 @@ impl History {
     /// the step began.
     pub fn add_steps(&mut self, mut steps: Vec<(Owner, StepUse)>) {
         steps.sort_unstable_by_key(|(owner, _)| *owner);
-        let mut used: Vec<StepUse> = Vec::new();
+        let (mut used, mut runs, mut first) = (Vec::new(), Vec::new(), 0);
         for group in steps.chunk_by(|(one, _), (other, _)| one == other) {
             let Some((owner, _)) = group.first() else { continue };
-            let first = self
-                .runs
-                .partition_point(|run| (run.number, run.part) < (owner.number, owner.part));
-            let of_part = self.runs[first..]
-                .iter()
-                .take_while(|run| (run.number, run.part) == (owner.number, owner.part));
-            let runs: Vec<usize> = of_part
-                .zip(first..)
-                .filter(|(run, _)| run.cluster == owner.cluster)
-                .map(|(_, index)| index)
-                .collect();
+            let of_part = |run: &Run| (run.number, run.part).cmp(&(owner.number, owner.part));
+            // Both are in order, so neither is searched.
+            first += self.runs[first..].iter().take_while(|run| of_part(run).is_lt()).count();
+            let those =
+                self.runs[first..].iter().take_while(|run| of_part(run).is_eq()).zip(first..);
+            runs.clear();
+            runs.extend(those.filter(|(run, _)| run.cluster == owner.cluster).map(|(_, at)| at));
             if runs.is_empty() {
                 self.rows.orphans += group.len() as u64;
             }
@@ -146,6 +142,9 @@ impl History {
     /// Which of the runs of one job a step is of: that in whose span it began, or the nearest, as
     /// clocks of controller and nodes differ; of two the later.
     fn run_of(&self, step: &StepUse, runs: &[usize]) -> Option<usize> {
+        if let [only] = runs {
+            return Some(*only);
+        }
         let distance = |index: &&usize| {
             let run = &self.runs[**index];
             let Some(begun) = run.started.get() else { return u32::MAX };

@@ -184,8 +184,10 @@ impl Run {
         if steps.is_empty() {
             return;
         }
-        let work: Vec<StepUse> = steps.iter().copied().filter(StepUse::is_work).collect();
-        let counted = if work.is_empty() { &steps[..] } else { &work[..] };
+        // Those of work first; the order within does not matter from here on.
+        steps.sort_by_key(|step| step.kind);
+        let work = &steps[..steps.partition_point(StepUse::is_work)];
+        let counted = if work.is_empty() { &steps[..] } else { work };
         let sum = |what: fn(&StepUse) -> Maybe<u64>| {
             counted.iter().fold(Maybe::NONE, |sum, step| what(step).plus(sum))
         };
@@ -202,8 +204,8 @@ impl Run {
         let failed = work.iter().filter(|step| step.failed).count();
         self.failed_steps = Maybe::from(u32::try_from(failed).ok());
         self.out_of_memory |= work.iter().any(|step| step.out_of_memory);
-        self.gpu_permille = self.gpu_use_of(&work);
-        self.add_memory(&work, steps);
+        self.gpu_permille = self.gpu_use_of(work);
+        self.add_memory(work, steps);
     }
 
     fn add_memory(&mut self, work: &[StepUse], steps: &[StepUse]) {
@@ -246,6 +248,10 @@ impl Run {
 ///
 /// Steps of the same list of nodes share them; steps on all nodes of the job share them with each.
 fn footprint(work: &[StepUse], nodes: Maybe<u32>) -> Maybe<u64> {
+    // Most jobs have one step.
+    if let [only] = work {
+        return only.on_one_node();
+    }
     let mut lists: HashMap<Option<Symbol>, Vec<&StepUse>> = HashMap::new();
     let mut everywhere = Vec::new();
     for step in work.iter().filter(|step| step.on_one_node().is_some()) {

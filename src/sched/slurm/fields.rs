@@ -7,6 +7,7 @@
 //! [`Job`]: crate::model::Job
 //! [`Step`]: crate::model::Step
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::super::Depth;
@@ -57,6 +58,18 @@ pub(super) enum Field {
     TotalIn,
     TotalOut,
     Exclusive,
+    MostIn,
+    AverageIn,
+    UserCpu,
+    SystemCpu,
+    AverageCpu,
+    LeastCpu,
+    LeastCpuNode,
+    AverageRss,
+    PageFaults,
+    Read,
+    Written,
+    AdminComment,
 }
 
 /// In the record of one job with its steps: recordings hold the answers to exactly this list.
@@ -67,51 +80,65 @@ const LIST: u8 = 2;
 const RUNS: u8 = 4;
 /// In a history of allocations with what their steps used.
 const USE: u8 = 8;
+/// In all that is recorded of one job.
+const WHOLE: u8 = 16;
 
 /// Every column with Slurm's name for it, in the order in which they are asked for, and where.
-const COLUMNS: [(Field, &str, u8); 42] = [
-    (Field::Id, "JobID", RECORD | LIST | RUNS | USE),
-    (Field::RawId, "JobIDRaw", RECORD | LIST),
-    (Field::State, "State", RECORD | LIST | RUNS | USE),
-    (Field::Exit, "ExitCode", RECORD | LIST | RUNS | USE),
-    (Field::DerivedExit, "DerivedExitCode", RECORD | LIST | RUNS | USE),
-    (Field::User, "User", RECORD | LIST | RUNS | USE),
-    (Field::Uid, "UID", RECORD | LIST | RUNS | USE),
-    (Field::Account, "Account", RECORD | LIST | RUNS | USE),
-    (Field::Cluster, "Cluster", RECORD | LIST | RUNS | USE),
-    (Field::Partition, "Partition", RECORD | LIST | RUNS | USE),
-    (Field::Qos, "QOS", RECORD | LIST | RUNS | USE),
-    (Field::Reason, "Reason", RECORD | LIST | RUNS | USE),
-    (Field::Submit, "Submit", RECORD | LIST | RUNS | USE),
-    (Field::Eligible, "Eligible", RECORD | LIST | RUNS | USE),
-    (Field::Start, "Start", RECORD | LIST | RUNS | USE),
-    (Field::End, "End", RECORD | LIST | RUNS | USE),
-    (Field::Elapsed, "Elapsed", RECORD | LIST | RUNS | USE),
-    (Field::Limit, "Timelimit", RECORD | LIST | RUNS | USE),
-    (Field::RequestedMemory, "ReqMem", RECORD | LIST | RUNS | USE),
-    (Field::Nodes, "NNodes", RECORD | LIST | RUNS | USE),
-    (Field::Cpus, "AllocCPUS", RECORD | LIST | RUNS | USE),
-    (Field::Requested, "ReqTRES", RECORD | LIST),
-    (Field::Allocated, "AllocTRES", RECORD | LIST | RUNS | USE),
-    (Field::NodeList, "NodeList", RECORD | LIST | RUNS | USE),
-    (Field::FailedNode, "FailedNode", RECORD | LIST | RUNS | USE),
-    (Field::Restarts, "Restarts", RECORD | LIST | RUNS | USE),
-    (Field::CpuTime, "TotalCPU", RECORD | USE),
-    (Field::Tasks, "NTasks", RECORD | USE),
-    (Field::MaxRss, "MaxRSS", RECORD | USE),
-    (Field::MaxRssNode, "MaxRSSNode", RECORD),
-    (Field::Suspended, "Suspended", RUNS | USE),
-    (Field::Energy, "ConsumedEnergyRaw", RUNS | USE),
-    (Field::Exclusive, "Exclusive", RUNS | USE),
-    (Field::TotalIn, "TRESUsageInTot", USE),
-    (Field::TotalOut, "TRESUsageOutTot", USE),
-    (Field::Constraints, "Constraints", RECORD | LIST),
-    (Field::WorkDir, "WorkDir", RECORD | LIST | RUNS | USE),
-    (Field::Stdout, "StdOut", RECORD | LIST),
-    (Field::Stderr, "StdErr", RECORD | LIST),
-    (Field::Name, "JobName", RECORD | LIST | RUNS | USE),
-    (Field::Comment, "Comment", RECORD | LIST),
-    (Field::SubmitLine, "SubmitLine", RECORD | LIST | RUNS | USE),
+const COLUMNS: [(Field, &str, u8); 54] = [
+    (Field::Id, "JobID", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::RawId, "JobIDRaw", RECORD | LIST | WHOLE),
+    (Field::State, "State", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::Exit, "ExitCode", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::DerivedExit, "DerivedExitCode", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::User, "User", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::Uid, "UID", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::Account, "Account", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::Cluster, "Cluster", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::Partition, "Partition", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::Qos, "QOS", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::Reason, "Reason", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::Submit, "Submit", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::Eligible, "Eligible", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::Start, "Start", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::End, "End", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::Elapsed, "Elapsed", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::Limit, "Timelimit", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::RequestedMemory, "ReqMem", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::Nodes, "NNodes", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::Cpus, "AllocCPUS", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::Requested, "ReqTRES", RECORD | LIST | WHOLE),
+    (Field::Allocated, "AllocTRES", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::NodeList, "NodeList", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::FailedNode, "FailedNode", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::Restarts, "Restarts", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::CpuTime, "TotalCPU", RECORD | USE | WHOLE),
+    (Field::Tasks, "NTasks", RECORD | USE | WHOLE),
+    (Field::MaxRss, "MaxRSS", RECORD | USE | WHOLE),
+    (Field::MaxRssNode, "MaxRSSNode", RECORD | WHOLE),
+    (Field::Suspended, "Suspended", RUNS | USE | WHOLE),
+    (Field::Energy, "ConsumedEnergyRaw", RUNS | USE | WHOLE),
+    (Field::Exclusive, "Exclusive", RUNS | USE | WHOLE),
+    (Field::TotalIn, "TRESUsageInTot", USE | WHOLE),
+    (Field::TotalOut, "TRESUsageOutTot", USE | WHOLE),
+    (Field::MostIn, "TRESUsageInMax", WHOLE),
+    (Field::AverageIn, "TRESUsageInAve", WHOLE),
+    (Field::UserCpu, "UserCPU", WHOLE),
+    (Field::SystemCpu, "SystemCPU", WHOLE),
+    (Field::AverageCpu, "AveCPU", WHOLE),
+    (Field::LeastCpu, "MinCPU", WHOLE),
+    (Field::LeastCpuNode, "MinCPUNode", WHOLE),
+    (Field::AverageRss, "AveRSS", WHOLE),
+    (Field::PageFaults, "MaxPages", WHOLE),
+    (Field::Read, "MaxDiskRead", WHOLE),
+    (Field::Written, "MaxDiskWrite", WHOLE),
+    (Field::Constraints, "Constraints", RECORD | LIST | WHOLE),
+    (Field::WorkDir, "WorkDir", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::Stdout, "StdOut", RECORD | LIST | WHOLE),
+    (Field::Stderr, "StdErr", RECORD | LIST | WHOLE),
+    (Field::AdminComment, "AdminComment", WHOLE),
+    (Field::Name, "JobName", RECORD | LIST | RUNS | USE | WHOLE),
+    (Field::Comment, "Comment", RECORD | LIST | WHOLE),
+    (Field::SubmitLine, "SubmitLine", RECORD | LIST | RUNS | USE | WHOLE),
 ];
 
 /// What sums over many runs need: no text that users write, no step's column.
@@ -131,6 +158,26 @@ const SUMMED: [Field; 13] = [
     Field::NodeList,
 ];
 
+/// Columns that say what another says in other words (the raw forms of times, counts under two
+/// names, ids of names), or what follows from others (`CPUTime` is wall time times CPUs).
+const SAID_ELSEWHERE: [&str; 15] = [
+    "AllocNodes",
+    "BlockID",
+    "ConsumedEnergy",
+    "CPUTime",
+    "CPUTimeRAW",
+    "ElapsedRaw",
+    "GID",
+    "NCPUS",
+    "PlannedCPURAW",
+    "QOSRAW",
+    "ReqCPUFreq",
+    "ResvCPU",
+    "ResvCPURAW",
+    "TimelimitRaw",
+    "WCKeyID",
+];
+
 /// Other names of columns.
 const OTHER_NAMES: [(&str, Field); 4] = [
     ("NCPUS", Field::Cpus),
@@ -143,6 +190,8 @@ const OTHER_NAMES: [(&str, Field); 4] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fields {
     columns: Vec<(Field, &'static str, u8)>,
+    /// The columns that nothing here reads, which are shown as they are.
+    others: Vec<String>,
     /// What the list says about the release.
     pub(super) release: Release,
 }
@@ -151,20 +200,32 @@ impl Fields {
     /// Reads the output of `sacct --helpformat`; `None` when it does not list the fields that
     /// every release has.
     pub(super) fn from_help(help: &[u8]) -> Option<Self> {
-        let help = String::from_utf8_lossy(help).to_ascii_lowercase();
-        let names: BTreeSet<&str> = help.split_whitespace().collect();
+        let help = String::from_utf8_lossy(help);
+        let lower = help.to_ascii_lowercase();
+        let names: BTreeSet<&str> = lower.split_whitespace().collect();
         let has = |name: &str| names.contains(name.to_ascii_lowercase().as_str());
         if !["JobID", "State", "ExitCode", "JobName"].into_iter().all(has) {
             return None;
         }
         let columns = COLUMNS.into_iter().filter(|(_, name, _)| has(name)).collect();
-        Some(Self { columns, release: Release::from_fields(has) })
+        let known = COLUMNS.into_iter().map(|(_, name, _)| name).chain(SAID_ELSEWHERE);
+        let known: Vec<&str> = known.collect();
+        let is_other = |name: &&str| !known.iter().any(|known| known.eq_ignore_ascii_case(name));
+        let others = help.split_whitespace().filter(is_other).map(str::to_owned).collect();
+        Some(Self { columns, others, release: Release::from_fields(has) })
     }
 
     /// The columns for the record of a job with its steps, or for a list without.
     pub(super) fn layout(&self, steps: bool) -> Layout {
         let set = if steps { RECORD } else { LIST };
         self.select(|_, sets| sets & set != 0)
+    }
+
+    /// The columns of all that is recorded of a job: each measurement once.
+    pub(super) fn whole(&self) -> Layout {
+        let mut layout = self.select(|_, sets| sets & WHOLE != 0);
+        layout.names.extend(self.others.iter().cloned().map(Cow::Owned));
+        layout
     }
 
     /// The columns for a history.
@@ -183,7 +244,7 @@ impl Fields {
         let columns = self.columns.iter().filter(|(field, _, sets)| wanted(*field, *sets));
         for (field, name, _) in columns {
             layout.positions[*field as usize] = Some(layout.names.len());
-            layout.names.push(name);
+            layout.names.push(Cow::Borrowed(name));
         }
         layout
     }
@@ -197,7 +258,7 @@ impl Fields {
 /// The columns of one query, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
-    names: Vec<&'static str>,
+    names: Vec<Cow<'static, str>>,
     /// Where each [`Field`] stands.
     positions: [Option<usize>; COLUMNS.len()],
 }
@@ -210,7 +271,7 @@ impl Layout {
 
     /// Every column that is known here, for records that no `sacct` was asked for.
     pub(super) fn whole() -> Self {
-        let names = COLUMNS.iter().map(|(_, name, _)| *name).collect();
+        let names = COLUMNS.iter().map(|(_, name, _)| Cow::Borrowed(*name)).collect();
         let mut positions = [None; COLUMNS.len()];
         for (position, (field, _, _)) in COLUMNS.iter().enumerate() {
             positions[*field as usize] = Some(position);
@@ -225,7 +286,7 @@ impl Layout {
         for (position, heading) in heading.iter().enumerate() {
             let is_named = |(_, name, _): &&(Field, &str, u8)| name.eq_ignore_ascii_case(heading);
             let column = COLUMNS.iter().find(is_named).map(|(field, name, _)| (*field, *name));
-            layout.names.push(column.map_or("", |(_, name)| name));
+            layout.names.push(Cow::Borrowed(column.map_or("", |(_, name)| name)));
             if let Some((field, _)) = column {
                 layout.positions[field as usize].get_or_insert(position);
             }
@@ -242,7 +303,8 @@ impl Layout {
 
     /// Where text stands that users write, or that nothing here reads: it may hold anything.
     pub(super) fn free_text(&self) -> impl Iterator<Item = usize> {
-        const FREE: [Field; 7] = [
+        const FREE: [Field; 8] = [
+            Field::AdminComment,
             Field::Name,
             Field::Comment,
             Field::SubmitLine,
@@ -255,8 +317,15 @@ impl Layout {
     }
 
     /// The columns' names, in order.
-    pub(super) fn names(&self) -> &[&'static str] {
+    pub(super) fn names(&self) -> &[Cow<'static, str>] {
         &self.names
+    }
+
+    /// The columns that nothing here reads, with their names.
+    pub(super) fn others(&self) -> impl Iterator<Item = (usize, &str)> {
+        let read = |position: &usize| self.positions.contains(&Some(*position));
+        let all = self.names.iter().enumerate().filter(move |(position, _)| !read(position));
+        all.map(|(position, name)| (position, name.as_ref()))
     }
 
     /// How many columns there are.

@@ -117,8 +117,24 @@ impl<'h> Jobs<'h> {
     /// The records that an id names: a job; every task of an array, or one; every component of a
     /// heterogeneous job, or one. Each is the newest run, with its steps and its earlier runs.
     pub fn job(&self, id: &JobId) -> Result<Found<Vec<Job>>, SchedError> {
+        self.looked_up(id, |fields| fields.layout(true))
+    }
+
+    /// As [`Self::job`], with all that accounting has to say. Where a recording holds less, that.
+    pub fn whole_job(&self, id: &JobId) -> Result<Found<Vec<Job>>, SchedError> {
+        match self.looked_up(id, Fields::whole) {
+            Err(SchedError::NotRecorded { .. } | SchedError::NotInDemo(_)) => self.job(id),
+            found => found,
+        }
+    }
+
+    fn looked_up(
+        &self,
+        id: &JobId,
+        columns: impl FnOnce(&Fields) -> Layout,
+    ) -> Result<Found<Vec<Job>>, SchedError> {
         let mut notices = Vec::new();
-        let (mut jobs, refusal) = match self.recorded(id, &mut notices) {
+        let (mut jobs, refusal) = match self.recorded(id, columns, &mut notices) {
             Ok(jobs) => (jobs, None),
             Err(refusal) => (Vec::new(), Some(refusal)),
         };
@@ -276,8 +292,13 @@ impl<'h> Jobs<'h> {
     }
 
     /// What accounting holds about an id; empty when it holds nothing.
-    fn recorded(&self, id: &JobId, notices: &mut Vec<Notice>) -> Result<Vec<Job>, SchedError> {
-        let layout = self.fields()?.layout(true);
+    fn recorded(
+        &self,
+        id: &JobId,
+        columns: impl FnOnce(&Fields) -> Layout,
+        notices: &mut Vec<Notice>,
+    ) -> Result<Vec<Job>, SchedError> {
+        let layout = columns(self.fields()?);
         // With `--jobs` and no times Slurm looks through all history. `--duplicates` shows the
         // runs before a requeue.
         let cmd = self

@@ -93,7 +93,7 @@ pub(super) fn exit(text: &str, folded: bool) -> Option<Exit> {
 /// Joules. Zero is how a site without a meter prints, and the greatest numbers are Slurm's own
 /// words for "none". Those of `ConsumedEnergy` have decimal units (`man sacct`): `12.34K`.
 pub(super) fn joules(text: &str) -> Maybe<u64> {
-    values::joules(text).get().into()
+    if matches!(text, "" | "0") { Maybe::NONE } else { values::joules(text).get().into() }
 }
 
 /// The entries of a resource list.

@@ -39,7 +39,7 @@ impl<'r> Row<'r> {
         let (mut text, mut cells) = (String::new(), Vec::new());
         for name in layout.names() {
             let begin = text.len();
-            text.push_str(fields.get(*name).map_or("", String::as_str));
+            text.push_str(fields.get(name.as_ref()).map_or("", String::as_str));
             cells.push((begin, text.len()));
         }
         Self { layout, text: Cow::Owned(text), cells: Cow::Owned(cells) }
@@ -54,6 +54,13 @@ impl<'r> Row<'r> {
     pub(super) fn at(&self, position: usize) -> &str {
         let cell = self.cells.get(position);
         cell.and_then(|(begin, end)| self.text.get(*begin..*end)).unwrap_or("")
+    }
+
+    /// The cells of columns that nothing here reads, by their names.
+    pub(super) fn others(&self) -> BTreeMap<String, String> {
+        let others = self.layout.others().map(|(position, name)| (name, self.at(position)));
+        let told = others.filter(|(name, cell)| !name.is_empty() && !values::is_null(cell.trim()));
+        told.map(|(name, cell)| (name.to_owned(), cell.to_owned())).collect()
     }
 
     fn into_owned(self, layout: &Layout) -> Row<'_> {
@@ -230,30 +237,37 @@ impl<'l> Reader<'l> {
 fn split(text: &str, delimiter: &str, cells: &mut Vec<(usize, usize)>) {
     cells.clear();
     let (bytes, delimiter) = (text.as_bytes(), delimiter.as_bytes());
-    let (mut begin, mut from) = (0, 0);
-    while let Some(at) = memchr(delimiter[0], &bytes[from..]).map(|at| from + at) {
-        if bytes[at..].starts_with(delimiter) {
-            cells.push((begin, at));
-            begin = at + delimiter.len();
-            from = begin;
-        } else {
-            from = at + 1;
-        }
+    let mut begin = 0;
+    while let Some(length) = find(&bytes[begin..], delimiter) {
+        cells.push((begin, begin + length));
+        begin += length + delimiter.len();
     }
     cells.push((begin, bytes.len()));
+}
+
+/// Where a delimiter begins. It is near, so a search that has to be prepared costs more.
+fn find(bytes: &[u8], delimiter: &[u8]) -> Option<usize> {
+    let mut from = 0;
+    loop {
+        let at = from + memchr(*delimiter.first()?, &bytes[from..])?;
+        if bytes[at..].starts_with(delimiter) {
+            return Some(at);
+        }
+        from = at + 1;
+    }
 }
 
 /// The first line of a record has an id in its column, and a delimiter behind it; a line of
 /// somebody's text does not.
 pub(super) fn opens_record(mut line: &[u8], delimiter: &[u8], column: usize) -> bool {
     for _ in 0..column {
-        let Some(end) = memchr::memmem::find(line, delimiter) else { return false };
+        let Some(end) = find(line, delimiter) else { return false };
         line = &line[end + delimiter.len()..];
     }
     if !line.first().is_some_and(u8::is_ascii_digit) {
         return false;
     }
-    let Some(end) = memchr::memmem::find(line, delimiter) else { return false };
+    let Some(end) = find(line, delimiter) else { return false };
     let id = &line[..end];
     // Most ids are a number, and many have a step behind it.
     let digits = id.iter().take_while(|byte| byte.is_ascii_digit()).count();

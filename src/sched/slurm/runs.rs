@@ -232,7 +232,8 @@ impl Loader {
 
     /// A name out of Slurm's own vocabulary, where some words mean nothing.
     fn word(&mut self, place: usize, text: &str) -> Option<Symbol> {
-        if values::word(text).is_none() { None } else { self.text(place, text.trim()) }
+        let text = text.trim();
+        if values::is_null(text) { None } else { self.text(place, text) }
     }
 }
 
@@ -242,6 +243,7 @@ fn base(state: &str) -> BaseState {
         "COMPLETED" => BaseState::Completed,
         "FAILED" => BaseState::Failed,
         "CANCELLED" => BaseState::Cancelled,
+        "TIMEOUT" => BaseState::Timeout,
         _ => State::parse(state).base,
     }
 }

@@ -291,9 +291,11 @@ fn a_list_keeps_what_was_asked_for_of_what_is_printed() {
     let row = rows.lines().next().expect("a row");
     let fields = Fields::from_help(&fixture("22.05", "sacct-helpformat")).expect("fields");
     // The query by id has the columns of steps too.
+    let by_id = fields.layout(true);
     let cells: BTreeMap<&str, &str> =
-        fields.layout(true).names().iter().copied().zip(row.split("@~@")).collect();
-    let cells: Vec<&str> = fields.layout(false).names().iter().map(|name| cells[name]).collect();
+        by_id.names().iter().map(AsRef::as_ref).zip(row.split("@~@")).collect();
+    let cells: Vec<&str> =
+        fields.layout(false).names().iter().map(|name| cells[name.as_ref()]).collect();
     let row = cells.join("@~@");
     let other = row.replacen("67@~@", "68@~@", 1).replace("OUT_OF_MEMORY", "RUNNING");
     let comma = row.replacen("67@~@", "69@~@", 1).replace("@~@oom@~@", "@~@oom,2@~@");

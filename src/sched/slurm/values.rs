@@ -23,7 +23,8 @@ const NULL_WORDS: [&str; 11] = [
     "null",
 ];
 
-fn is_null(text: &str) -> bool {
+/// Whether a text of Slurm's own vocabulary says nothing.
+pub(super) fn is_null(text: &str) -> bool {
     NULL_WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
