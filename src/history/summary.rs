@@ -153,3 +153,89 @@ impl Summary {
         self.core_seconds.saturating_add(self.gpu_seconds.saturating_mul(CORES_OF_A_GPU))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::history::workloads::workloads;
+    use crate::model::{Maybe, RunPart};
+
+    const IDLE: Idle =
+        Idle { least_seconds: 300, most_busy_permille: 10, most_bytes_per_second: 1 << 20 };
+
+    fn run(number: u32, state: BaseState, elapsed: u32) -> Run {
+        Run {
+            started: Maybe::some(1000),
+            ended: Maybe::some(1000 + elapsed),
+            elapsed: Maybe::some(elapsed),
+            submitted: Maybe::some(900),
+            nodes: Maybe::some(1),
+            cpus: Maybe::some(4),
+            gpus: Maybe::some(1),
+            cpu_millis: Maybe::some(1_000_000),
+            ..Run::bare(number, RunPart::Whole, state)
+        }
+    }
+
+    #[test]
+    fn what_failed_and_what_hung_is_flagged_once() {
+        let mut summary = Summary::default();
+        let mut hung = run(1, BaseState::Timeout, 3600);
+        hung.cpu_millis = Maybe::some(500);
+        summary.add(&hung, &IDLE);
+        summary.add(&run(2, BaseState::Failed, 60), &IDLE);
+        summary.add(&run(3, BaseState::Completed, 3600), &IDLE);
+        summary.add(&run(4, BaseState::Cancelled, 60), &IDLE);
+        let open = Run { ended: Maybe::NONE, ..run(5, BaseState::Running, 9000) };
+        summary.add(&open, &IDLE);
+        let counts = (summary.ended, summary.failed, summary.hung, summary.flagged);
+        assert_eq!((counts, summary.running), ((4, 2, 1, 2), 1));
+        assert_eq!(summary.wasted_core_seconds, 4 * 3660);
+        assert_eq!(summary.gpu_seconds, 3600 + 60 + 3600 + 60);
+        // A GPU-second counts as 16 core-seconds.
+        assert_eq!(summary.cost(), 20 * 7320);
+    }
+
+    proptest! {
+        /// Whatever order runs come in, and however they are divided into files: the same sums.
+        #[test]
+        fn order_and_division_change_no_sum(
+            seeds in prop::collection::vec((0_usize..5, 1_u32..100_000, 0_u32..4), 1..40),
+            cut in 0_usize..40,
+        ) {
+            let states = [
+                BaseState::Completed, BaseState::Failed, BaseState::Timeout, BaseState::Cancelled,
+                BaseState::Running,
+            ];
+            let mut whole = History::default();
+            for (number, (state, elapsed, name)) in (1..).zip(&seeds) {
+                let name = whole.names.intern(&format!("work-{name}x{number}"));
+                let mut run = run(number, states[*state], *elapsed);
+                run.name = Some(name);
+                whole.runs.push(run);
+            }
+            let told = |history: &History| {
+                let of = |workload: &crate::history::workloads::Workload| {
+                    let mut summary = Summary::default();
+                    workload.runs(history).for_each(|run| summary.add(run, &IDLE));
+                    (workload.label.clone(), summary)
+                };
+                workloads(history).iter().map(of).collect::<Vec<_>>()
+            };
+            let expected = told(&whole);
+            let cut = cut.min(whole.runs.len());
+            let mut back = whole.clone();
+            back.runs.reverse();
+            prop_assert_eq!(told(&back), expected.clone());
+            let (mut first, mut second) = (whole.clone(), whole.clone());
+            first.runs.truncate(cut);
+            second.runs.drain(..cut);
+            second.merge(&first);
+            // A file that is read twice counts once.
+            second.merge(&first);
+            prop_assert_eq!(told(&second), expected);
+        }
+    }
+}
