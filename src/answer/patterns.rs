@@ -72,7 +72,7 @@ pub fn patterns_of(
         .filter(|pattern| !matches!(pattern.kind, Kind::Requeues { .. }))
         .map(|pattern| (workloads[pattern.workload].clone(), Summary::default()))
         .collect();
-    let limits = Ceilings::ask(&world.backend(), &history, &sized, &mut notices);
+    let limits = Ceilings::ask(world, wanted, &history, &sized, &mut notices);
     let basis = Basis { risk: Basis::RISK, idle };
     let rows = shown.into_iter().map(|pattern| {
         let workload = &workloads[pattern.workload];

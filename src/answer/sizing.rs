@@ -13,7 +13,6 @@ use crate::history::reclaim::{Followed, Freed, followed, reclaimable};
 use crate::history::sizing::{Advice, Amount, Basis, Flag, Verdict, sizing};
 use crate::history::workloads::{Workload, fold, workloads};
 use crate::model::{History, Limits, Notice, Run};
-use crate::sched::Backend;
 use crate::text;
 
 /// What is asked.
@@ -158,7 +157,7 @@ pub fn sized(world: World<'_>, question: &Question) -> Result<Sized, AnswerError
         .collect();
     rank(&mut ranked, question.sort);
     let mut notices = history.notices.clone();
-    let limits = Ceilings::ask(&world.backend(), &history, &ranked, &mut notices);
+    let limits = Ceilings::ask(world, &question.past, &history, &ranked, &mut notices);
     let mut report = Sized {
         schema: "jobwise/sizing/1",
         scope: Scope::of(world, &question.past.filter, &history),
@@ -224,7 +223,8 @@ pub(super) struct Ceilings(BTreeMap<String, Limits>);
 
 impl Ceilings {
     pub(super) fn ask(
-        backend: &Backend<'_>,
+        world: World<'_>,
+        wanted: &Wanted,
         history: &History,
         ranked: &[(Workload, Summary)],
         notices: &mut Vec<Notice>,
@@ -238,10 +238,13 @@ impl Ceilings {
                 names.push(name);
             }
         }
+        // Files may be of another cluster, whose partitions have the same names.
+        let backend = (wanted.files.is_empty() || !world.live).then(|| world.backend());
         let mut limits = BTreeMap::new();
         let mut without: Vec<&str> = names.iter().skip(PARTITIONS).copied().collect();
         for name in names.into_iter().take(PARTITIONS) {
-            let asked = backend.jobs.as_ref().and_then(|source| source.limits(name).ok());
+            let source = backend.as_ref().and_then(|backend| backend.jobs.as_ref());
+            let asked = source.and_then(|source| source.limits(name).ok());
             match asked {
                 Some(found) => {
                     limits.insert(name.to_owned(), found);

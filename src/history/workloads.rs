@@ -49,20 +49,33 @@ const LEAST_RUNS: usize = 4;
 /// none.
 pub fn workloads(history: &History) -> Vec<Workload> {
     let mut folds: HashMap<Option<Symbol>, u32> = HashMap::new();
-    let mut folded: HashMap<String, u32> = HashMap::new();
+    let mut numbers: HashMap<String, u32> = HashMap::new();
+    // A million names are folded in one buffer.
+    let mut folded = String::new();
     let mut texts: Vec<String> = Vec::new();
     let mut groups: HashMap<Key, Vec<u32>> = HashMap::new();
     for (index, run) in history.runs.iter().enumerate() {
         if !run.has_started() || run.stale {
             continue;
         }
-        let fold = *folds.entry(run.name).or_insert_with(|| {
-            let text = fold(history.text(run.name));
-            *folded.entry(text).or_insert_with_key(|text| {
-                texts.push(text.clone());
-                u32::try_from(texts.len() - 1).unwrap_or(u32::MAX)
-            })
-        });
+        let fold = match folds.get(&run.name) {
+            Some(known) => *known,
+            None => {
+                folded.clear();
+                fold_into(history.text(run.name), &mut folded);
+                let next = u32::try_from(texts.len()).unwrap_or(u32::MAX);
+                let number = match numbers.get(folded.as_str()) {
+                    Some(number) => *number,
+                    None => {
+                        texts.push(folded.clone());
+                        numbers.insert(folded.clone(), next);
+                        next
+                    }
+                };
+                folds.insert(run.name, number);
+                number
+            }
+        };
         let gpus = run.gpus.get().is_some_and(|gpus| gpus > 0);
         let key = (fold, run.partition, gpus, run.user);
         groups.entry(key).or_default().push(u32::try_from(index).unwrap_or(u32::MAX));
@@ -117,10 +130,15 @@ fn label(fold: &str, history: &History, names: &[Option<Symbol>]) -> String {
 /// A name without what counts or identifies: each run of digits is `#`, and so is each word that is
 /// a hash.
 pub fn fold(name: &str) -> String {
+    let mut folded = String::with_capacity(name.len());
+    fold_into(name, &mut folded);
+    folded
+}
+
+fn fold_into(name: &str, folded: &mut String) {
     /// A short commit hash is seven.
     const HASH: usize = 7;
     let is_word = |c: char| c.is_ascii_alphanumeric();
-    let mut folded = String::with_capacity(name.len());
     let mut rest = name;
     while let Some(c) = rest.chars().next() {
         if !is_word(c) {
@@ -143,7 +161,6 @@ pub fn fold(name: &str) -> String {
             }
         }
     }
-    folded
 }
 
 /// The scripts and directories of submission commands, each read once.
