@@ -5,6 +5,7 @@
 
 mod dependencies;
 mod eval;
+mod history;
 mod layers;
 mod logs;
 mod output;

@@ -9,6 +9,7 @@
 //! and those that differ between releases stand in [`quirks`].
 
 mod fields;
+mod jobstats;
 pub(super) mod json;
 mod numbers;
 mod past;

@@ -1,0 +1,242 @@
+//! Records and histories as a user meets them: one job in full, and many from files.
+
+use std::fs;
+
+use crate::run::{FIXTURES, Test};
+
+/// `sacct` of 26.05 with a job and a step of which every column says something of its own.
+const SACCT: &str = r#"case "$*" in
+    *--helpformat*) say fields ;;
+    *--format=*)
+        format=${*##*--format=}
+        PATH=/usr/bin:/bin awk -v wanted="${format%% *}" '
+            function cell(name, id) {
+                if (name == "JobID") return id
+                if (name == "JobIDRaw") return 7
+                if (name == "State") return "COMPLETED"
+                if (name == "ExitCode") return "0:0"
+                if (name == "DerivedExitCode") return "3:0"
+                if (name == "UID") return 4321
+                if (name == "Submit") return 1796000001
+                if (name == "Eligible") return 1796000062
+                if (name == "Start") return 1796000123
+                if (name == "End") return 1796003784
+                if (name == "Elapsed") return "01:01:01"
+                if (name == "Suspended") return "00:08:09"
+                if (name == "Timelimit") return "02:03:04"
+                if (name == "TotalCPU") return "00:50:51"
+                if (name == "UserCPU") return "00:40:41"
+                if (name == "SystemCPU") return "00:10:10"
+                if (name == "AveCPU") return "00:33:34"
+                if (name == "MinCPU") return "00:22:23"
+                if (name == "ReqMem") return "61G"
+                if (name == "NNodes") return 13
+                if (name == "AllocCPUS") return 87
+                if (name == "NTasks") return 29
+                if (name == "Restarts") return 19
+                if (name == "MaxRSS") return "1111M"
+                if (name == "AveRSS") return "222M"
+                if (name == "MaxPages") return 333
+                if (name == "MaxDiskRead") return "444M"
+                if (name == "MaxDiskWrite") return "555M"
+                if (name == "ConsumedEnergyRaw") return 666666
+                if (name == "Exclusive") return "NODE"
+                if (name == "ReqTRES") return "cpu=71,mem=72G"
+                if (name == "AllocTRES") return "cpu=87,mem=73G,gres/gpu=2"
+                if (name == "TRESUsageInTot") return "cpu=00:50:51,fs/disk=74M,mem=75M"
+                if (name == "TRESUsageInMax") return "mem=76M"
+                if (name == "TRESUsageInAve") return "mem=77M"
+                if (name == "TRESUsageOutTot") return "fs/disk=78M"
+                return "the-" tolower(name)
+            }
+            BEGIN {
+                n = split(wanted, names, ",")
+                split("7 7.0", ids, " ")
+                for (row = 1; row <= 2; row++) {
+                    line = ""
+                    for (i = 1; i <= n; i++) line = line (i > 1 ? "@~@" : "") cell(names[i], ids[row])
+                    print line
+                }
+            }' ;;
+esac"#;
+
+fn whole(name: &str) -> Test {
+    let test = Test::new(name);
+    let fields = fs::read_to_string(format!("{FIXTURES}/slurm-26.05/sacct-helpformat.txt"));
+    test.answer("fields", &fields.expect("a fixture"));
+    test.client("sacct", SACCT);
+    let unknown = "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1";
+    test.client("scontrol", unknown);
+    test.client("squeue", unknown);
+    test.env("COLUMNS", "200")
+}
+
+#[test]
+fn every_column_that_is_asked_for_is_shown() {
+    let test = whole("whole-record");
+    let shown = test.run(&["job", "7", "--all"]);
+    shown.ends(0);
+    // Whatever nothing here reads has a text of its own, and so has most of what is read.
+    let fields = fs::read_to_string(format!("{FIXTURES}/slurm-26.05/sacct-helpformat.txt"));
+    let fields = fields.expect("a fixture");
+    let elsewhere = [
+        "AllocNodes",
+        "BlockID",
+        "ConsumedEnergy",
+        "CPUTime",
+        "CPUTimeRAW",
+        "ElapsedRaw",
+        "GID",
+        "NCPUS",
+        "PlannedCPURAW",
+        "QOSRAW",
+        "ReqCPUFreq",
+        "TimelimitRaw",
+        "WCKeyID",
+    ];
+    let typed = [
+        "JobID",
+        "JobIDRaw",
+        "State",
+        "ExitCode",
+        "DerivedExitCode",
+        "UID",
+        "Submit",
+        "Eligible",
+        "Start",
+        "End",
+        "Elapsed",
+        "Suspended",
+        "Timelimit",
+        "TotalCPU",
+        "UserCPU",
+        "SystemCPU",
+        "AveCPU",
+        "MinCPU",
+        "ReqMem",
+        "NNodes",
+        "AllocCPUS",
+        "NTasks",
+        "Restarts",
+        "MaxRSS",
+        "AveRSS",
+        "MaxPages",
+        "MaxDiskRead",
+        "MaxDiskWrite",
+        "ConsumedEnergyRaw",
+        "Exclusive",
+        "ReqTRES",
+        "AllocTRES",
+        "TRESUsageInTot",
+        "TRESUsageInMax",
+        "TRESUsageInAve",
+        "TRESUsageOutTot",
+    ];
+    for name in fields.split_whitespace().filter(|name| !elsewhere.contains(name)) {
+        if !typed.contains(&name) {
+            shown.says(&format!("the-{}", name.to_lowercase()));
+        }
+    }
+    // 1796000001 is 2026-11-30 00:53:21 UTC.
+    for text in [
+        "job 7",
+        "COMPLETED",
+        "worst exit 3:0",
+        "user id 4321",
+        "submitted 2026-11-30 00:53:21",
+        "eligible 2026-11-30 00:54:22",
+        "started 2026-11-30 00:55:23",
+        "ended 2026-11-30 01:56:24",
+        "01:01:01 of 02:03:04",
+        "suspended 00:08:09",
+        "00:50:51",
+        "in program 00:40:41",
+        "in kernel 00:10:10",
+        "mean task 00:33:34",
+        "least task 00:22:23",
+        "61G in all",
+        "nodes 13",
+        "CPUs 87",
+        " 29 ",
+        "restarts 19",
+        "1.08G",
+        "mean memory 222M",
+        "page faults 333",
+        "most read 444M",
+        "most written 555M",
+        "666666 J",
+        "whole nodes",
+        "cpu=71,mem=72G",
+        "mem=73G",
+        "mem=75M",
+        "largest task mem=76M",
+        "mean of tasks mem=77M",
+        "fs/disk=78M",
+    ] {
+        shown.says(text);
+    }
+}
+
+#[test]
+fn gauges_have_ceilings_and_say_what_would_measure_them() {
+    let shown = whole("gauges").run(&["job", "7"]);
+    // 3661 of 7384 s; 3051 CPU-s of 87 x 3661; 1111 MiB at least on a node with 73 / 13 GiB.
+    shown.ends(0).says("TIME [##########..........] 50% 01:01:01 of 02:03:04");
+    shown.says("CPU [....................] 1% 0.8 CPUs of 87.0 CPUs");
+    shown.says("MEMORY [####................] 19% 1.08G of 5.62G on a node");
+    shown
+        .says("GPU n/a of 2.0 GPUs: not measured; a site measures it with AutoDetect=nvml or rsmi");
+    let told = whole("gauges-json").run(&["job", "7", "--json"]).json();
+    assert_eq!(told["schema"], "jobwise/job/1");
+    assert_eq!(told["jobs"][0]["gauges"][0]["of"], 7384.0);
+    assert!(told["jobs"][0]["gauges"][3]["used"].is_null());
+    // The step exited well, but the highest exit of all was 3.
+    let codes: Vec<&str> = told["jobs"][0]["findings"]
+        .as_array()
+        .expect("findings")
+        .iter()
+        .filter_map(|finding| finding["code"].as_str())
+        .collect();
+    assert!(codes.contains(&"failed-step"), "{codes:?}");
+}
+
+#[test]
+fn an_export_reads_back_to_itself() {
+    let test = Test::new("export");
+    let saved = format!("{FIXTURES}/slurm-24.11/sacct-all-fields.psv");
+    let lines = test.run(&["export", "--from", &saved]);
+    lines.ends(0);
+    assert!(lines.stdout.lines().count() > 10);
+    assert!(lines.stdout.lines().all(|line| line.starts_with("{\"schema\":\"jobwise/run/1\"")));
+    assert!(lines.stderr.contains("local times"), "{}", lines.stderr);
+    let first = test.file("work/first.ndjson", lines.stdout.as_bytes());
+    let again = test.run(&["export", "--from", &first.display().to_string()]);
+    assert_eq!(again.ends(0).stdout, lines.stdout);
+    // A table holds the same, and the same file twice holds no more.
+    let table = test.run(&["export", "--format", "csv", "--from", &saved]);
+    let second = test.file("work/second.csv", table.stdout.as_bytes());
+    let second = second.display().to_string();
+    let both = test.run(&["export", "--from", &second, &second]);
+    assert_eq!(both.ends(0).stdout, lines.stdout);
+}
+
+#[test]
+fn a_file_that_is_no_accounting_is_told_so() {
+    let test = Test::new("no-accounting");
+    test.file("work/notes.txt", b"hello\n");
+    let shown = test.run(&["export", "--from", "notes.txt"]);
+    shown.ends(64).fails_with(
+        "notes.txt: no heading says what its columns are",
+        "save it with sacct -P -o ALL, or name its columns: --columns JobID,State,...",
+    );
+}
+
+#[test]
+fn secrets_do_not_leave_in_an_export() {
+    let test = Test::new("export-secret");
+    let rows = "JobID|State|JobName|SubmitLine\n\
+                7|FAILED|x|sbatch --export=HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz012345 run.sh\n";
+    test.file("work/rows.txt", rows.as_bytes());
+    let shown = test.run(&["export", "--from", "rows.txt"]);
+    assert!(!shown.ends(0).stdout.contains("abcdefghijklmnop"), "{}", shown.stdout);
+}
