@@ -509,7 +509,7 @@ fn every_shape_of_a_value_reads_the_same() {
             *value = Value::Null;
         }
     };
-    let expected = told(&load(&[original.clone()]));
+    let expected = told(&load(std::slice::from_ref(&original)));
     let changes: [&dyn Fn(&mut Value); 3] = [&plain, &one_word, &empty];
     for (index, change) in changes.into_iter().enumerate() {
         assert_eq!(told(&load(&[reshaped(&original, change)])), expected, "{index}");
