@@ -206,11 +206,13 @@ fn bar(page: &mut Page<'_>, gauge: &Gauge) -> io::Result<()> {
             format!("[{bar}] {percent}  {} of {}{where_}", shown(used), shown(of))
         }
         (Some(used), None) => format!("{} of n/a", shown(used)),
-        (None, of) => format!(
-            "n/a of {}: not measured; a site measures it with {}",
-            of.map_or_else(|| "n/a".to_owned(), shown),
-            gauge.gathered_by.unwrap_or("accounting"),
-        ),
+        (None, of) => {
+            let of = of.map_or_else(|| "n/a".to_owned(), shown);
+            match gauge.gathered_by {
+                Some(by) => format!("n/a of {of}: not measured; a site measures it with {by}"),
+                None => format!("n/a of {of}: it took no time"),
+            }
+        }
     };
     page.entry(&gauge.name.to_uppercase(), MARGIN + 2, Label::Plain, &text)
 }

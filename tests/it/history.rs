@@ -201,6 +201,14 @@ fn gauges_have_ceilings_and_say_what_would_measure_them() {
 }
 
 #[test]
+fn a_recording_of_another_question_shows_what_it_holds() {
+    // The demo was recorded by diagnoses, whose query has fewer columns.
+    let shown = Test::new("demo-job").run(&["--demo", "job", "10"]);
+    shown.ends(0).says("checksum").says("FAILED").says("STEP");
+    assert!(!shown.all().contains("holds only the jobs"), "{}", shown.all());
+}
+
+#[test]
 fn an_export_reads_back_to_itself() {
     let test = Test::new("export");
     let saved = format!("{FIXTURES}/slurm-24.11/sacct-all-fields.psv");
