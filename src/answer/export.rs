@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use super::past::{self, Wanted};
 use super::{AnswerError, World, mask};
-use crate::model::{History, Notice, Run};
+use crate::model::{History, Notice, RUN_SCHEMA, Run};
 
 /// How records are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,19 +36,33 @@ impl Export {
     /// The name of the schema.
     pub const SCHEMA: &str = "jobwise/export/1";
 
+    /// Each run as an object of its own.
+    pub fn objects(&self) -> impl Iterator<Item = impl Serialize> {
+        let (history, schema) = (&self.history, Some(RUN_SCHEMA));
+        history.runs.iter().map(move |run| Flat { run, history, schema })
+    }
+
     /// What the records lack.
     pub fn notices(&self) -> &[Notice] {
         &self.history.notices
     }
 }
 
-/// One run as one object.
-struct Flat<'h>(&'h Run, &'h History);
+/// One run as one object, its fields in the order of the schema.
+struct Flat<'h> {
+    run: &'h Run,
+    history: &'h History,
+    /// The name of the schema, where the object stands alone.
+    schema: Option<&'static str>,
+}
 
 impl Serialize for Flat<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (name, value) in self.0.flat(&self.1.names) {
+        if let Some(schema) = self.schema {
+            map.serialize_entry("schema", schema)?;
+        }
+        for (name, value) in self.run.flat(&self.history.names) {
             map.serialize_entry(name, &value)?;
         }
         map.end()
@@ -63,7 +77,7 @@ impl Serialize for Export {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 let mut runs = serializer.serialize_seq(Some(self.0.runs.len()))?;
                 for run in &self.0.runs {
-                    runs.serialize_element(&Flat(run, self.0))?;
+                    runs.serialize_element(&Flat { run, history: self.0, schema: None })?;
                 }
                 runs.end()
             }

@@ -131,10 +131,13 @@ pub(super) fn idle(settings: &Settings) -> Idle {
 fn gauges(run: &Run) -> Vec<Gauge> {
     #[expect(clippy::cast_precision_loss, reason = "a gauge has three digits")]
     let float = |number: u64| number as f64;
+    // Of no time there is no share, although it was measured.
+    let short = run.elapsed.get() == Some(0) && run.cpu_millis.is_some();
     let gauge = |name, unit, used: Option<f64>, of: Option<f64>, gathered_by| {
         let share = used.zip(of).map(|(used, of)| used / of);
         let share = share.filter(|share| (0.0..=1.0).contains(share));
-        let gathered_by = if used.is_none() { Some(gathered_by) } else { None };
+        let measured = used.is_some() || (short && name == "cpu");
+        let gathered_by = if measured { None } else { Some(gathered_by) };
         Gauge { name, used, of, unit, share, gathered_by }
     };
     let mut gauges = vec![

@@ -7,8 +7,9 @@ use super::past::{Wanted, past};
 use super::{AnswerError, World};
 use crate::config::Config;
 use crate::history::workloads::Workload;
-use crate::model::{BaseState, History, Idle};
+use crate::model::{BaseState, History, Idle, Notice};
 use crate::sched::{Filter, Users};
+use crate::text;
 
 /// Whose runs of which window an answer is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -49,7 +50,10 @@ impl Scope {
 /// Reads the history that an answer is about.
 pub(super) fn read(world: World<'_>, wanted: &Wanted) -> Result<History, AnswerError> {
     let mut history = past(world, wanted)?;
-    mark_stale(&mut history, world.cluster.now());
+    // The cluster was asked what it still knows; a file only has its dates.
+    if !wanted.files.is_empty() {
+        mark_stale(&mut history, world.cluster.now());
+    }
     Ok(history)
 }
 
@@ -57,10 +61,19 @@ pub(super) fn read(world: World<'_>, wanted: &Wanted) -> Result<History, AnswerE
 /// stale counts in no sum.
 fn mark_stale(history: &mut History, now: Timestamp) {
     const GRACE: i64 = 24 * 3600;
+    let mut stale = 0;
     for run in &mut history.runs {
         let open = run.state == BaseState::Running && !run.is_ended();
         let (Some(start), Some(limit)) = (run.started.get(), run.limit.seconds()) else { continue };
-        run.stale |= open && now.as_second() - i64::from(start) > 2 * i64::from(limit) + GRACE;
+        if open && now.as_second() - i64::from(start) > 2 * i64::from(limit) + GRACE {
+            run.stale = true;
+            stale += 1;
+        }
+    }
+    if stale > 0 {
+        let records = text::count(stale, "record");
+        let text = format!("{records} open far beyond the time limit, so never closed: in no sum");
+        history.notices.push(Notice::warning("stale-record", text));
     }
 }
 
@@ -94,13 +107,13 @@ pub struct WorkloadName {
 
 impl WorkloadName {
     pub(super) fn of(workload: &Workload, history: &History) -> Self {
-        let text = |symbol: Option<_>| symbol.map(|symbol| history.names.get(symbol).to_owned());
-        let masked = crate::text::masked;
+        let name_of = |symbol: Option<_>| symbol.map(|symbol| history.names.get(symbol).to_owned());
+        let masked = text::masked;
         Self {
             workload: masked(&workload.label),
             names: workload.names,
-            user: text(workload.user),
-            partition: text(workload.partition),
+            user: name_of(workload.user),
+            partition: name_of(workload.partition),
             gpus: workload.gpus,
             script: workload.script.as_deref().map(masked),
         }

@@ -458,13 +458,18 @@ fn filter(world: World<'_>, args: &args::Jobs) -> Result<Filter, Failure> {
 fn past(world: World<'_>, args: &args::Past, depth: Depth) -> Result<Past, Failure> {
     let (now, zone) = (world.cluster.now(), world.cluster.zone());
     let live = args.from.is_empty();
-    let time = |text: &Option<String>, default: Result<&str, Timestamp>| match (text, default) {
-        (Some(text), _) => answer::parse_time(text, now, &zone).map_err(answer::AnswerError::from),
-        (None, Ok(text)) => answer::parse_time(text, now, &zone).map_err(answer::AnswerError::from),
-        (None, Err(end)) => Ok(end),
+    let time = |text: &str| answer::parse_time(text, now, &zone).map_err(answer::AnswerError::from);
+    // A file holds what somebody saved; the cluster holds years.
+    let since = match args.since.as_deref() {
+        Some(text) => time(text)?,
+        None if live => time("30d")?,
+        None => Timestamp::MIN,
     };
-    let since = time(&args.since, if live { Ok("30d") } else { Err(Timestamp::MIN) })?;
-    let until = time(&args.until, if live { Ok("now") } else { Err(Timestamp::MAX) })?;
+    let until = match args.until.as_deref() {
+        Some(text) => time(text)?,
+        None if live => now,
+        None => Timestamp::MAX,
+    };
     let states = args.state.iter().map(|name| Ok(state_of(name)?.word().to_owned()));
     let filter = Filter {
         users: users(&args.whose),

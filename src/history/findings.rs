@@ -145,8 +145,8 @@ fn finding(
     text: String,
     action: impl Into<String>,
     figures: Vec<Figure>,
-) -> Option<Finding> {
-    Some(Finding { code, weight, text, action: action.into(), figures })
+) -> Finding {
+    Finding { code, weight, text, action: action.into(), figures }
 }
 
 /// A process was killed for memory, which neither the state nor the cause tells.
@@ -159,13 +159,13 @@ fn step_out_of_memory(view: &View<'_>) -> Option<Finding> {
     if view.run.state == BaseState::OutOfMemory || view.cause == Some("host_oom") {
         return None;
     }
-    finding(
+    Some(finding(
         "step-out-of-memory",
         Weight::Critical,
         format!("the kernel killed a process of step {} for memory", step.id),
         "its result may be missing or wrong; jobwise diagnose says what to ask for",
         vec![figure("killed steps", float(view.work().filter(killed).count() as u64), "")],
-    )
+    ))
 }
 
 /// The script ended well although something in it did not.
@@ -179,13 +179,13 @@ fn failed_step(view: &View<'_>) -> Option<Finding> {
         return None;
     }
     let exit = derived.map_or_else(String::new, |exit| format!(", {}", exit.in_words()));
-    finding(
+    Some(finding(
         "failed-step",
         Weight::Warning,
         format!("a step failed inside a completed job{exit}"),
         "set -e ends a script at the first command that fails",
         vec![figure("failed steps", f64::from(steps.max(1)), "")],
-    )
+    ))
 }
 
 fn did_nothing(view: &View<'_>) -> Option<Finding> {
@@ -199,7 +199,7 @@ fn did_nothing(view: &View<'_>) -> Option<Finding> {
     } else {
         String::new()
     };
-    finding(
+    Some(finding(
         "did-nothing",
         Weight::Critical,
         format!(
@@ -218,7 +218,7 @@ fn did_nothing(view: &View<'_>) -> Option<Finding> {
             figure("wall time", f64::from(seconds), "s"),
             figure("CPUs", f64::from(view.run.cpus.get().unwrap_or(0)), ""),
         ],
-    )
+    ))
 }
 
 fn gpus_little_used(view: &View<'_>) -> Option<Finding> {
@@ -229,7 +229,7 @@ fn gpus_little_used(view: &View<'_>) -> Option<Finding> {
     if view.is_explained() || !below(share, view.from.gpu_percent) {
         return None;
     }
-    finding(
+    Some(finding(
         if idle { "gpu-idle" } else { "gpu-little-used" },
         if idle { Weight::Critical } else { Weight::Warning },
         format!(
@@ -243,7 +243,7 @@ fn gpus_little_used(view: &View<'_>) -> Option<Finding> {
             "does the program find the GPU, and is it fed fast enough?"
         },
         vec![figure("GPU use", share * 100.0, "%"), figure("GPUs", f64::from(gpus), "")],
-    )
+    ))
 }
 
 fn gpus_not_measured(view: &View<'_>) -> Option<Finding> {
@@ -255,7 +255,7 @@ fn gpus_not_measured(view: &View<'_>) -> Option<Finding> {
     if measured || view.idle || view.is_explained() || !suspect {
         return None;
     }
-    finding(
+    Some(finding(
         "gpu-perhaps-idle",
         Weight::Warning,
         format!(
@@ -265,7 +265,7 @@ fn gpus_not_measured(view: &View<'_>) -> Option<Finding> {
         ),
         "look at them while it runs: nvidia-smi on its node",
         vec![figure("CPU use", share * 100.0, "%"), figure("GPUs", f64::from(gpus), "")],
-    )
+    ))
 }
 
 fn cpus_little_used(view: &View<'_>) -> Option<Finding> {
@@ -279,7 +279,7 @@ fn cpus_little_used(view: &View<'_>) -> Option<Finding> {
         return None;
     }
     let busy = share * f64::from(cpus);
-    finding(
+    Some(finding(
         "cpu-little-used",
         Weight::Warning,
         format!("{busy:.1} of {cpus} CPUs were busy ({})", percent(share)),
@@ -289,7 +289,7 @@ fn cpus_little_used(view: &View<'_>) -> Option<Finding> {
             figure("busy CPUs", busy, ""),
             figure("CPUs", f64::from(cpus), ""),
         ],
-    )
+    ))
 }
 
 fn kernel_time(view: &View<'_>) -> Option<Finding> {
@@ -304,7 +304,7 @@ fn kernel_time(view: &View<'_>) -> Option<Finding> {
     if view.idle || all < 60_000 || kernel > all || below(share, view.from.kernel_percent) {
         return None;
     }
-    finding(
+    Some(finding(
         "kernel-time",
         Weight::Warning,
         format!("{} of the CPU time was spent in the kernel", percent(share)),
@@ -313,7 +313,7 @@ fn kernel_time(view: &View<'_>) -> Option<Finding> {
             figure("kernel time", float(kernel) / 1000.0, "s"),
             figure("CPU time", float(all) / 1000.0, "s"),
         ],
-    )
+    ))
 }
 
 fn much_moved(view: &View<'_>) -> Option<Finding> {
@@ -323,13 +323,13 @@ fn much_moved(view: &View<'_>) -> Option<Finding> {
     if moved < view.from.moved_bytes || rate < float(view.from.moved_bytes_per_second) {
         return None;
     }
-    finding(
+    Some(finding(
         "much-moved",
         Weight::Warning,
         format!("it moved {} from and to disks", Bytes(moved)),
         "copy what is read often to a disk of the node first, where the site has one",
         vec![figure("moved", float(moved), "bytes"), figure("rate", rate, "bytes/s")],
-    )
+    ))
 }
 
 fn straggler(view: &View<'_>) -> Option<Finding> {
@@ -345,7 +345,7 @@ fn straggler(view: &View<'_>) -> Option<Finding> {
         view.work().find_map(|step| Some((step, spread(step)?)))?;
     let node =
         step.usage.least_cpu_node.as_deref().map_or_else(String::new, |node| format!(" on {node}"));
-    finding(
+    Some(finding(
         "straggler",
         Weight::Warning,
         format!(
@@ -358,7 +358,7 @@ fn straggler(view: &View<'_>) -> Option<Finding> {
             figure("average CPU time of a task", float(average), "s"),
             figure("least CPU time of a task", float(least), "s"),
         ],
-    )
+    ))
 }
 
 fn uneven_memory(view: &View<'_>) -> Option<Finding> {
@@ -369,7 +369,7 @@ fn uneven_memory(view: &View<'_>) -> Option<Finding> {
         (several && ratio * 100.0 >= float(view.from.imbalance_percent)).then_some((ratio, most))
     };
     let (step, (ratio, most)) = view.work().find_map(|step| Some((step, ratio(step)?)))?;
-    finding(
+    Some(finding(
         "uneven-memory",
         Weight::Info,
         format!(
@@ -378,7 +378,7 @@ fn uneven_memory(view: &View<'_>) -> Option<Finding> {
         ),
         "the request has to fit the largest of them",
         vec![figure("times the average", ratio, ""), figure("largest task", float(most), "bytes")],
-    )
+    ))
 }
 
 fn page_faults(view: &View<'_>) -> Option<Finding> {
@@ -387,13 +387,13 @@ fn page_faults(view: &View<'_>) -> Option<Finding> {
     if faults < view.from.page_faults || view.run.out_of_memory {
         return None;
     }
-    finding(
+    Some(finding(
         "page-faults",
         Weight::Info,
         format!("a task read {faults} pages of its memory from a disk"),
         "files mapped into memory do that, and too little memory does",
         vec![figure("page faults", float(faults), "")],
-    )
+    ))
 }
 
 fn memory_above_limit(view: &View<'_>) -> Option<Finding> {
@@ -401,7 +401,7 @@ fn memory_above_limit(view: &View<'_>) -> Option<Finding> {
     if view.run.out_of_memory || used <= limit || limit == 0 {
         return None;
     }
-    finding(
+    Some(finding(
         "memory-above-limit",
         Weight::Info,
         format!("it is recorded with {} of {} on a node", Bytes(used), Bytes(limit)),
@@ -410,7 +410,7 @@ fn memory_above_limit(view: &View<'_>) -> Option<Finding> {
             figure("used on a node", float(used), "bytes"),
             figure("limit", float(limit), "bytes"),
         ],
-    )
+    ))
 }
 
 fn memory_left_over(view: &View<'_>) -> Option<Finding> {
@@ -423,7 +423,7 @@ fn memory_left_over(view: &View<'_>) -> Option<Finding> {
     if quiet || !view.run.is_completed() || !little {
         return None;
     }
-    finding(
+    Some(finding(
         "memory-left-over",
         Weight::Info,
         format!("at most {} of {} were used on a node", Bytes(used), Bytes(limit)),
@@ -432,7 +432,7 @@ fn memory_left_over(view: &View<'_>) -> Option<Finding> {
             figure("used on a node", float(used), "bytes"),
             figure("limit", float(limit), "bytes"),
         ],
-    )
+    ))
 }
 
 fn time_left_over(view: &View<'_>) -> Option<Finding> {
@@ -442,7 +442,7 @@ fn time_left_over(view: &View<'_>) -> Option<Finding> {
     if view.idle || !view.run.is_completed() || !below(share, view.from.time_percent) {
         return None;
     }
-    finding(
+    Some(finding(
         "time-left-over",
         Weight::Info,
         format!(
@@ -452,7 +452,7 @@ fn time_left_over(view: &View<'_>) -> Option<Finding> {
         ),
         "a job with a shorter limit may start earlier in a gap; jobwise sizing weighs all runs",
         vec![figure("wall time", seconds, "s"), figure("limit", f64::from(limit), "s")],
-    )
+    ))
 }
 
 fn cancelled_by_another(view: &View<'_>) -> Option<Finding> {
@@ -467,13 +467,13 @@ fn cancelled_by_another(view: &View<'_>) -> Option<Finding> {
     }
     let who =
         if uid == 0 { "root, or the scheduler itself".to_owned() } else { format!("user {uid}") };
-    finding(
+    Some(finding(
         "cancelled-by-another",
         Weight::Info,
         format!("it was cancelled by {who}, not by its owner"),
         "ask the site's staff",
         vec![figure("user id", float(uid), "")],
-    )
+    ))
 }
 
 fn suspended(view: &View<'_>) -> Option<Finding> {
@@ -481,13 +481,13 @@ fn suspended(view: &View<'_>) -> Option<Finding> {
     if away == 0 || u64::from(away) * 10 < u64::from(away) + u64::from(ran) {
         return None;
     }
-    finding(
+    Some(finding(
         "suspended",
         Weight::Info,
         format!("it stood still for {} of its span", Span::seconds(u64::from(away))),
         "jobs of higher priority may take its place for a while here",
         vec![figure("suspended", f64::from(away), "s"), figure("ran", f64::from(ran), "s")],
-    )
+    ))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{Bytes, Exit, JobId, Known, Span, State, StepId, Tres};
+use super::{Bytes, Exit, JobId, Known, NodeUse, Span, State, StepId, Tres};
 
 /// What an amount of memory is counted per.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -122,6 +122,9 @@ pub struct Job {
     /// What the site's own programs noted about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin_comment: Option<String>,
+    /// What a monitoring of the site measured on its nodes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub measured: Vec<NodeUse>,
     /// What this job waits for.
     pub dependency: Option<String>,
     /// The steps, in the order recorded.
@@ -178,6 +181,7 @@ impl Job {
             command: None,
             comment: None,
             admin_comment: None,
+            measured: Vec::new(),
             dependency: None,
             steps: Vec::new(),
             earlier: Vec::new(),
@@ -235,6 +239,15 @@ impl Job {
             .filter(|step| !step.id.is_extern())
             .filter_map(|step| Some((step.max_rss.get()?, step)))
             .max_by_key(|(rss, _)| *rss)
+    }
+
+    /// The share of the time of its GPUs that they were busy, as measured on the nodes.
+    pub fn measured_gpu_use(&self) -> Option<f64> {
+        let gpus = self.measured.iter().flat_map(|node| &node.gpus);
+        let shares: Vec<f64> = gpus.filter_map(|gpu| gpu.percent).collect();
+        #[expect(clippy::cast_precision_loss, reason = "GPUs of a job are few")]
+        let count = shares.len() as f64;
+        (count > 0.0).then(|| shares.iter().sum::<f64>() / count / 100.0)
     }
 
     /// The memory that one node may use, from what was allocated.

@@ -11,6 +11,7 @@ mod id;
 mod job;
 mod known;
 mod limits;
+mod node_use;
 mod notice;
 pub mod request;
 mod run;
@@ -25,6 +26,7 @@ pub use id::{IdError, JobId, Part, StepId};
 pub use job::{Job, Memory, MemoryScope, Source, Step, Usage};
 pub use known::Known;
 pub use limits::Limits;
+pub use node_use::{GpuUse, NodeUse};
 pub use notice::{Level, Notice};
 pub use run::{
     Allowance, FlatError, FlatField, History, Idle, Maybe, Names, Owner, Part as RunPart,

@@ -270,6 +270,15 @@ impl Run {
         };
         let mut steps = job.steps.iter().map(|step| StepUse::of(step, names)).collect();
         run.add_steps(&mut steps);
+        if let Some(share) = job.measured_gpu_use() {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a share from 0 to 1"
+            )]
+            let permille = (share.clamp(0.0, 1.0) * 1000.0).round() as u16;
+            run.gpu_permille = Maybe::some(permille);
+        }
         run
     }
 

@@ -5,12 +5,12 @@
 
 use std::io;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Report;
 use super::page::Page;
 use crate::answer::export::{Export, Layout};
-use crate::model::{RUN_SCHEMA, run_fields};
+use crate::model::run_fields;
 use crate::text;
 
 impl Report for Export {
@@ -18,12 +18,8 @@ impl Report for Export {
         let history = &self.history;
         match self.layout {
             Layout::Lines => {
-                for run in &history.runs {
-                    let mut record = Map::new();
-                    record.insert("schema".to_owned(), RUN_SCHEMA.into());
-                    let values = run.flat(&history.names);
-                    record.extend(values.map(|(name, value)| (name.to_owned(), value)));
-                    page.verbatim(&harmless(&serde_json::to_string(&record)?))?;
+                for object in self.objects() {
+                    page.verbatim(&harmless(&serde_json::to_string(&object)?))?;
                 }
             }
             Layout::Table => {

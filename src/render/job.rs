@@ -9,7 +9,7 @@ use crate::answer::job::{Gauge, Record, Records, View};
 use crate::answer::jobs::Jobs;
 use crate::history::Weight;
 use crate::model::{
-    BaseState, Bytes, Exit, Job, Known, Memory, MemoryScope, Span, State, Step, Tres,
+    BaseState, Bytes, Exit, Job, Known, Memory, MemoryScope, NodeUse, Span, State, Step, Tres,
 };
 use crate::text;
 
@@ -155,6 +155,9 @@ fn record(page: &mut Page<'_>, told: &Record, view: View) -> io::Result<()> {
             page.entry("", MARGIN + 2, Label::Plain, &quoted.text)?;
         }
     }
+    for node in &job.measured {
+        page.entry("measured", MARGIN + 2, Label::Plain, &measured(node))?;
+    }
     facts(page, job, view)?;
     if !job.steps.is_empty() {
         steps(page, &job.steps, view)?;
@@ -203,11 +206,13 @@ fn bar(page: &mut Page<'_>, gauge: &Gauge) -> io::Result<()> {
             format!("[{bar}] {percent}  {} of {}{where_}", shown(used), shown(of))
         }
         (Some(used), None) => format!("{} of n/a", shown(used)),
-        (None, of) => format!(
-            "n/a of {}: not measured; a site measures it with {}",
-            of.map_or_else(|| "n/a".to_owned(), shown),
-            gauge.gathered_by.unwrap_or("accounting"),
-        ),
+        (None, of) => {
+            let of = of.map_or_else(|| "n/a".to_owned(), shown);
+            match gauge.gathered_by {
+                Some(by) => format!("n/a of {of}: not measured; a site measures it with {by}"),
+                None => format!("n/a of {of}: it took no time"),
+            }
+        }
     };
     page.entry(&gauge.name.to_uppercase(), MARGIN + 2, Label::Plain, &text)
 }
@@ -288,6 +293,26 @@ fn facts(page: &mut Page<'_>, job: &Job, view: View) -> io::Result<()> {
         page.entry(name, MARGIN + 2, Label::Plain, &value)?;
     }
     recorded(page, &job.recorded)
+}
+
+/// What a monitoring of the site measured on one node.
+fn measured(node: &NodeUse) -> String {
+    let shown = |number: Option<String>| number.unwrap_or_else(|| "n/a".to_owned());
+    let bytes = |bytes: Option<u64>| shown(bytes.map(|bytes| Bytes(bytes).to_string()));
+    let cpu = shown(node.cpu_seconds.map(|seconds| Span::seconds(seconds).to_string()));
+    let cpus = shown(node.cpus.map(|cpus| cpus.to_string()));
+    let mut text = format!(
+        "{}: CPU time {cpu} on {cpus} CPUs, memory {} of {}",
+        node.node,
+        bytes(node.memory),
+        bytes(node.of_memory)
+    );
+    for gpu in &node.gpus {
+        let busy = shown(gpu.percent.map(|percent| format!("{percent:.0} %")));
+        let memory = format!("{} of {}", bytes(gpu.memory), bytes(gpu.of_memory));
+        text.push_str(&format!("; GPU {} {busy} busy, {memory}", gpu.index));
+    }
+    text
 }
 
 /// A list of resources as the scheduler writes it.

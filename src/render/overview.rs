@@ -99,10 +99,6 @@ fn sentence(overview: &Overview) -> String {
     if total.running > 0 {
         said.push_str(&format!("; {} not over yet", text::count(total.running, "run")));
     }
-    if overview.stale > 0 {
-        let records = text::count(overview.stale, "open record");
-        said.push_str(&format!("; {records} that the scheduler no longer knows left out"));
-    }
     said
 }
 

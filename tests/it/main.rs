@@ -18,3 +18,4 @@ mod scheduler;
 mod suites;
 mod text;
 mod usage;
+mod workloads;

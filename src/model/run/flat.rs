@@ -79,7 +79,9 @@ fn exit(value: &Value) -> Result<Option<Exit>, Odd> {
 }
 
 fn exit_text(exit: Option<Exit>) -> Value {
-    exit.map_or(Value::Null, |exit| format!("{exit}{}", if exit.folded { "?" } else { "" }).into())
+    exit.map_or(Value::Null, |exit| {
+        format!("{exit}{}", if exit.codes().len() > 1 { "?" } else { "" }).into()
+    })
 }
 
 macro_rules! texts {
@@ -132,7 +134,7 @@ static FIELDS: &[&[FlatField]] = &[
         },
         FlatField {
             name: "exit",
-            meaning: "exit code and signal of the script; ? behind it: 128 may have been subtracted",
+            meaning: "exit code and signal of the script; with ? where 128 may have been subtracted",
             get: |run, _| exit_text(run.exit),
             set: |run, _, value| {
                 run.exit = exit(value)?;

@@ -192,6 +192,11 @@ fn any_delimiter_and_any_columns_will_do() {
     for delimiter in ["@~@", "\u{1f}", "\t", ";", ",", "::"] {
         assert_eq!(of(delimiter), piped, "{delimiter:?}");
     }
+    // `sacct -p` ends each line with a delimiter, the heading too.
+    let parsable = jobs.map(|row| format!("{row}|"));
+    let text =
+        rows("JobID|State|Elapsed|NodeList|JobName|", &parsable.each_ref().map(String::as_str));
+    assert_eq!(told(&load(&[text])), piped);
     // No heading: somebody has to say what the columns are.
     let text = rows(jobs[0], &jobs[1..]);
     let mut saved = Saved::new(TimeZone::UTC, Vec::new());
@@ -463,5 +468,59 @@ proptest! {
             let again: Vec<Value> = back.flat(&names).map(|(_, value)| value).collect();
             prop_assert_eq!(again, run.flat(&history.names).map(|(_, v)| v).collect::<Vec<_>>());
         }
+    }
+}
+
+/// A document as other data parsers would have written it.
+fn reshaped(bytes: &[u8], change: &dyn Fn(&mut Value)) -> Vec<u8> {
+    fn walk(value: &mut Value, change: &dyn Fn(&mut Value)) {
+        change(value);
+        match value {
+            Value::Object(object) => object.values_mut().for_each(|value| walk(value, change)),
+            Value::Array(list) => list.iter_mut().for_each(|value| walk(value, change)),
+            _ => {}
+        }
+    }
+    let mut document: Value = serde_json::from_slice(bytes).expect("JSON");
+    walk(&mut document, change);
+    serde_json::to_vec(&document).expect("JSON")
+}
+
+#[test]
+fn every_shape_of_a_value_reads_the_same() {
+    // v0.0.42 of 24.11; v0.0.37 and 38 have plain numbers or null, v0.0.39 a state in one word,
+    // v0.0.42 and later null for an empty object. Slurm's parsers.c at each tag.
+    let original = fixture("24.11", "sacct.json");
+    let plain = |value: &mut Value| {
+        if let Some(set) = value.get("set").and_then(Value::as_bool) {
+            let infinite = value["infinite"] == true;
+            if !infinite {
+                *value = if set { value["number"].take() } else { Value::Null };
+            }
+        }
+    };
+    let one_word = |value: &mut Value| {
+        if let Some(object) = value.as_object_mut() {
+            for key in ["state", "current"] {
+                if let Some(Value::Array(words)) = object.get(key) {
+                    let word = words.first().cloned().unwrap_or(Value::Null);
+                    object.insert(key.to_owned(), word);
+                }
+            }
+        }
+    };
+    let empty = |value: &mut Value| {
+        if value.as_str() == Some("") {
+            *value = Value::Null;
+        }
+    };
+    let expected = told(&load(std::slice::from_ref(&original)));
+    // Slurm before 25.05 wrote numbers that JSON does not have (F145), never within a text.
+    let text = String::from_utf8(original.clone()).expect("text");
+    let odd = text.replacen("\"flags\":", "\"x\":[Infinity,-Infinity,NaN,-1.5e3],\"flags\":", 3);
+    assert_eq!(told(&load(&[odd.into_bytes()])), expected);
+    let changes: [&dyn Fn(&mut Value); 3] = [&plain, &one_word, &empty];
+    for (index, change) in changes.into_iter().enumerate() {
+        assert_eq!(told(&load(&[reshaped(&original, change)])), expected, "{index}");
     }
 }

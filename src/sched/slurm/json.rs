@@ -7,6 +7,7 @@
 //! that ended without a signal; before v0.0.41 the paths of logs. Exit codes never have 128
 //! subtracted.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -38,10 +39,48 @@ pub(in crate::sched) fn read(bytes: &[u8], loader: &mut Loader) -> Result<usize,
         },
     };
     take(Found::Release(Release { at_least: None, before: None }));
-    let mut document = serde_json::Deserializer::from_slice(bytes);
+    let bytes = finite(bytes);
+    let mut document = serde_json::Deserializer::from_slice(&bytes);
     let had_jobs = DeserializeSeed::deserialize(Document(&mut take), &mut document)
         .map_err(|error| format!("not the JSON of sacct: {error}"))?;
     if had_jobs { Ok(unreadable) } else { Err("it holds no jobs".to_owned()) }
+}
+
+/// The document with `null` for the numbers that JSON does not have and Slurm before 25.05 wrote
+/// all the same: `Infinity`, `-Infinity`, `NaN`, in any case or cut short.
+fn finite(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let (mut clean, mut kept, mut at) = (Vec::new(), 0, 0);
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                at += 1;
+                while bytes.get(at).is_some_and(|byte| *byte != b'"') {
+                    at += if bytes[at] == b'\\' { 2 } else { 1 };
+                }
+                at += 1;
+            }
+            b'-' | b'a'..=b'z' | b'A'..=b'Z' => {
+                let word = bytes[at..].iter().take_while(|byte| {
+                    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
+                });
+                let end = at + word.count();
+                let word = &bytes[at..end];
+                let letters = word.strip_prefix(b"-").unwrap_or(word).to_ascii_lowercase();
+                if letters.starts_with(b"inf") || letters.starts_with(b"nan") {
+                    clean.extend_from_slice(&bytes[kept..at]);
+                    clean.extend_from_slice(b"null");
+                    kept = end;
+                }
+                at = end;
+            }
+            _ => at += 1,
+        }
+    }
+    if kept == 0 {
+        return Cow::Borrowed(bytes);
+    }
+    clean.extend_from_slice(&bytes[kept..]);
+    Cow::Owned(clean)
 }
 
 fn reading(release: Release) -> Reading {

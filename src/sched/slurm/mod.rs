@@ -9,6 +9,7 @@
 //! and those that differ between releases stand in [`quirks`].
 
 mod fields;
+mod jobstats;
 pub(super) mod json;
 mod numbers;
 mod past;
@@ -117,24 +118,30 @@ impl<'h> Jobs<'h> {
     /// The records that an id names: a job; every task of an array, or one; every component of a
     /// heterogeneous job, or one. Each is the newest run, with its steps and its earlier runs.
     pub fn job(&self, id: &JobId) -> Result<Found<Vec<Job>>, SchedError> {
-        self.looked_up(id, |fields| fields.layout(true))
+        let mut notices = Vec::new();
+        let recorded = self.recorded(id, |fields| fields.layout(true), &mut notices);
+        self.completed(id, recorded, notices)
     }
 
-    /// As [`Self::job`], with all that accounting has to say. Where a recording holds less, that.
+    /// As [`Self::job`], with all that accounting has to say. A recording that was made by another
+    /// question holds less: then that.
     pub fn whole_job(&self, id: &JobId) -> Result<Found<Vec<Job>>, SchedError> {
-        match self.looked_up(id, Fields::whole) {
-            Err(SchedError::NotRecorded { .. } | SchedError::NotInDemo(_)) => self.job(id),
-            found => found,
+        let mut notices = Vec::new();
+        let recorded = self.recorded(id, Fields::whole, &mut notices);
+        if matches!(recorded, Err(SchedError::NotRecorded { .. } | SchedError::NotInDemo(_))) {
+            return self.job(id);
         }
+        self.completed(id, recorded, notices)
     }
 
-    fn looked_up(
+    /// What accounting said, with what only the controller can know.
+    fn completed(
         &self,
         id: &JobId,
-        columns: impl FnOnce(&Fields) -> Layout,
+        recorded: Result<Vec<Job>, SchedError>,
+        mut notices: Vec<Notice>,
     ) -> Result<Found<Vec<Job>>, SchedError> {
-        let mut notices = Vec::new();
-        let (mut jobs, refusal) = match self.recorded(id, columns, &mut notices) {
+        let (mut jobs, refusal) = match recorded {
             Ok(jobs) => (jobs, None),
             Err(refusal) => (Vec::new(), Some(refusal)),
         };

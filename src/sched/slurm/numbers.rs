@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-use crate::model::{Allowance, Bytes, Exit, Known, Maybe, Span};
+use crate::model::{Allowance, Bytes, Exit, Known, Maybe, Memory, MemoryScope, Span};
 
 use super::values;
 
@@ -96,9 +96,39 @@ pub(super) fn joules(text: &str) -> Maybe<u64> {
     if matches!(text, "" | "0") { Maybe::NONE } else { values::joules(text).get().into() }
 }
 
-/// The entries of a resource list.
-fn entries(list: &str) -> impl Iterator<Item = (&str, &str)> {
-    list.split(',').filter_map(|entry| entry.split_once('='))
+/// The entries of a resource list. They are short, so bytes are looked at one by one.
+fn entries(mut list: &str) -> impl Iterator<Item = (&str, &str)> {
+    std::iter::from_fn(move || {
+        while !list.is_empty() {
+            let (mut name, mut end) = (None, list.len());
+            for (at, byte) in list.bytes().enumerate() {
+                match byte {
+                    b'=' if name.is_none() => name = Some(at),
+                    b',' => {
+                        end = at;
+                        break;
+                    }
+                    _ => {}
+                }
+            }
+            let entry = &list[..end];
+            list = list.get(end + 1..).unwrap_or("");
+            if let Some(name) = name {
+                return Some((&entry[..name], &entry[name + 1..]));
+            }
+        }
+        None
+    })
+}
+
+/// `ReqMem`: the job's total, or per node or CPU where a letter says so.
+pub(super) fn requested(text: &str) -> Option<Memory> {
+    match text.as_bytes().last() {
+        Some(b'n' | b'c') => values::requested_memory(text).get(),
+        _ => memory(text, Bytes::MIB)
+            .get()
+            .map(|bytes| Memory { bytes: Bytes(bytes), scope: MemoryScope::Job }),
+    }
 }
 
 /// What `AllocTRES` says of a run.
@@ -255,7 +285,7 @@ mod tests {
         /// The same as the full readers say, of anything that looks a little like it.
         #[test]
         fn numbers_are_those_of_the_full_reader(
-            text in "[0-9]{0,4}-?[0-9]{0,2}:?[0-9]{0,3}:?[0-9.]{0,4}[KMGTPn]?|UNLIMITED|.{0,6}",
+            text in "[0-9]{0,4}-?[0-9]{0,2}:?[0-9]{0,3}:?[0-9.]{0,4}[KMGTPnc]?|UNLIMITED|.{0,6}",
         ) {
             let u32_of = |known: Known<u64>| known.get().and_then(|n| u32::try_from(n).ok());
             if !text.starts_with('+') && text.trim() == text {
@@ -267,6 +297,7 @@ mod tests {
             let bytes = values::bytes(&text).get().filter(|bytes| bytes.0 > 0);
             prop_assert_eq!(memory(&text, 1).get(), bytes.map(|bytes| bytes.0));
             prop_assert_eq!(exit(&text, true), values::exit(&text, true).get());
+            prop_assert_eq!(requested(&text), values::requested_memory(&text).get());
         }
 
         #[test]

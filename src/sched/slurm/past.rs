@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::host::Cmd;
-use crate::model::{BaseState, History, Job, JobId, Notice, Run, State, Symbol};
+use crate::model::{BaseState, History, Job, JobId, Names, Notice, Run, RunPart, State, Symbol};
 use crate::text;
 
 use super::fields::{Field, Layout};
@@ -18,7 +18,8 @@ use super::records::{self, Reading};
 use super::rows::{self, Reader, Row};
 use super::runs::Loader;
 use super::{
-    Depth, Filter, Jobs, SHORT_DEADLINE, SchedError, Users, quirks, refusal, unreadable_rows,
+    Depth, Filter, Jobs, SHORT_DEADLINE, SchedError, Users, quirks, refusal, squeue,
+    unreadable_rows,
 };
 
 impl Jobs<'_> {
@@ -95,6 +96,7 @@ impl Jobs<'_> {
             history.notices.push(Notice::warning("incomplete-jobs", text));
         }
         keep(&mut history, filter);
+        self.find_stale_runs(filter, &mut history);
         Ok(history)
     }
 
@@ -122,6 +124,57 @@ impl Jobs<'_> {
             folded: self.is_folded(),
             cpu_time_lost: release.is_some_and(quirks::loses_cpu_time),
             sums_gpus: release.is_some_and(quirks::sums_gpus),
+        }
+    }
+
+    /// Marks open records that the queue does not hold: they were never closed. One query, whatever
+    /// their number, and none where nothing is open.
+    fn find_stale_runs(&self, filter: &Filter, history: &mut History) {
+        let runs = |run: &Run| matches!(run.state, BaseState::Running | BaseState::Suspended);
+        let is_open = |run: &Run| runs(run) && !run.is_ended();
+        if !history.runs.iter().any(is_open) {
+            return;
+        }
+        let mut cmd = self
+            .ask("squeue", &["--noheader", "--states=all"])
+            .arg(format!("--format={}", squeue::OWNED));
+        if !filter.clusters.is_empty() {
+            cmd = cmd.arg(format!("--clusters={}", filter.clusters.join(",")));
+        }
+        let output = match self.query(&cmd) {
+            Ok(output) => output,
+            Err(error) => {
+                let text = format!("open records may never have been closed: {error}");
+                history.notices.push(Notice::warning("no-controller", text));
+                return;
+            }
+        };
+        let mut names = Names::default();
+        let (mut queued, mut owners) = (BTreeSet::new(), BTreeSet::new());
+        for (id, owner) in squeue::owned(&output.stdout) {
+            queued.extend(RunPart::of(&id, &mut names));
+            owners.insert(owner);
+        }
+        // A site may show everybody no more than their own jobs.
+        let caller = self.runner.caller();
+        let sees_others = owners.iter().any(|owner| Some(owner) != caller.name.as_ref());
+        if filter.users != Users::Me && caller.uid != 0 && !sees_others {
+            let text =
+                "open records may never have been closed: the queue shows nobody else's jobs";
+            history.notices.push(Notice::warning("no-controller", text));
+            return;
+        }
+        let mut stale = 0;
+        for run in history.runs.iter_mut().filter(|run| is_open(run)) {
+            run.stale = !queued.contains(&(run.number, run.part));
+            stale += u64::from(run.stale);
+        }
+        if stale > 0 {
+            let text = format!(
+                "{} whose end was never recorded: in no sum",
+                text::count(stale, "open record")
+            );
+            history.notices.push(Notice::warning("stale-record", text));
         }
     }
 

@@ -14,6 +14,7 @@ use crate::model::{
 };
 
 use super::fields::{Field, Layout};
+use super::jobstats;
 use super::rows::Row;
 use super::values;
 
@@ -208,6 +209,7 @@ pub(super) fn job(row: &Row<'_>, id: JobId, reading: Reading) -> Job {
         suspended: values::span(row.get(Field::Suspended)),
         energy: values::joules(row.get(Field::Energy)),
         exclusive: values::exclusive(row.get(Field::Exclusive)),
+        measured: jobstats::read(row.get(Field::AdminComment)),
         admin_comment: values::text(row.get(Field::AdminComment)),
         recorded: row.others(),
         started,

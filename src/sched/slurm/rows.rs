@@ -247,6 +247,9 @@ fn split(text: &str, delimiter: &str, cells: &mut Vec<(usize, usize)>) {
 
 /// Where a delimiter begins. It is near, so a search that has to be prepared costs more.
 fn find(bytes: &[u8], delimiter: &[u8]) -> Option<usize> {
+    if let [only] = delimiter {
+        return memchr(*only, bytes);
+    }
     let mut from = 0;
     loop {
         let at = from + memchr(*delimiter.first()?, &bytes[from..])?;

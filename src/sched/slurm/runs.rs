@@ -145,7 +145,7 @@ impl Loader {
             nodes: numbers::positive(row.get(Field::Nodes)),
             cpus: numbers::positive(row.get(Field::Cpus)),
             gpus: allocated.gpus,
-            requested_memory: values::requested_memory(row.get(Field::RequestedMemory)).get(),
+            requested_memory: numbers::requested(row.get(Field::RequestedMemory)),
             allocated_memory: allocated.memory,
             cpu_millis: if begun { self.cpu(row, over) } else { Maybe::NONE },
             joules: numbers::joules(row.get(Field::Energy)),
@@ -221,17 +221,21 @@ impl Loader {
         if text.is_empty() || text == "(null)" {
             return None;
         }
-        if let Some(last) = self.last[place]
-            && self.names.get(last) == text
-        {
-            return Some(last);
+        if !self.is_last(place, text) {
+            self.last[place] = Some(self.names.intern(text));
         }
-        self.last[place] = Some(self.names.intern(text));
         self.last[place]
+    }
+
+    fn is_last(&self, place: usize, text: &str) -> bool {
+        self.last[place].is_some_and(|last| self.names.get(last) == text)
     }
 
     /// A name out of Slurm's own vocabulary, where some words mean nothing.
     fn word(&mut self, place: usize, text: &str) -> Option<Symbol> {
+        if self.is_last(place, text) {
+            return self.last[place];
+        }
         let text = text.trim();
         if values::is_null(text) { None } else { self.text(place, text) }
     }
