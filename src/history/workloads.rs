@@ -58,24 +58,19 @@ pub fn workloads(history: &History) -> Vec<Workload> {
         if !run.has_started() || run.stale {
             continue;
         }
-        let fold = match folds.get(&run.name) {
-            Some(known) => *known,
-            None => {
-                folded.clear();
-                fold_into(history.text(run.name), &mut folded);
+        let known = folds.get(&run.name).copied();
+        let fold = known.unwrap_or_else(|| {
+            folded.clear();
+            fold_into(history.text(run.name), &mut folded);
+            let number = numbers.get(folded.as_str()).copied().unwrap_or_else(|| {
                 let next = u32::try_from(texts.len()).unwrap_or(u32::MAX);
-                let number = match numbers.get(folded.as_str()) {
-                    Some(number) => *number,
-                    None => {
-                        texts.push(folded.clone());
-                        numbers.insert(folded.clone(), next);
-                        next
-                    }
-                };
-                folds.insert(run.name, number);
-                number
-            }
-        };
+                texts.push(folded.clone());
+                numbers.insert(folded.clone(), next);
+                next
+            });
+            folds.insert(run.name, number);
+            number
+        });
         let gpus = run.gpus.get().is_some_and(|gpus| gpus > 0);
         let key = (fold, run.partition, gpus, run.user);
         groups.entry(key).or_default().push(u32::try_from(index).unwrap_or(u32::MAX));

@@ -226,3 +226,54 @@ fn no_script(tried: &[String]) -> Notice {
     let text = format!("the batch script could not be read ({})", tried.join("; "));
     Notice::warning("no-script", text).hint("apply the change by hand")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{BaseState, Known, Maybe, RunPart, Source, State};
+
+    const GIB: u64 = Bytes::GIB;
+
+    #[test]
+    fn a_change_is_sized_by_the_runs_of_the_same_work() {
+        let at = |second: u32| jiff::Timestamp::from_second(i64::from(second)).expect("a time");
+        let mut past = History::default();
+        let name = past.names.intern("assemble");
+        // Eight runs that completed with 64 GiB, at most 47 used, and one that died with 32.
+        past.runs = (1..=9)
+            .map(|number| Run {
+                name: Some(name),
+                submitted: Maybe::some(number * 1000),
+                started: Maybe::some(number * 1000 + 10),
+                ended: Maybe::some(number * 1000 + 900),
+                elapsed: Maybe::some(890),
+                nodes: Maybe::some(1),
+                cpus: Maybe::some(8),
+                allocated_memory: Maybe::some(64 * GIB),
+                node_memory: Maybe::some((39 + u64::from(number)) * GIB),
+                ..Run::bare(number, RunPart::Whole, BaseState::Completed)
+            })
+            .collect();
+        let last = past.runs.last_mut().expect("nine runs");
+        last.state = BaseState::OutOfMemory;
+        last.out_of_memory = true;
+        last.allocated_memory = Maybe::some(32 * GIB);
+        last.node_memory = Maybe::some(31 * GIB);
+        let state = State::parse("OUT_OF_MEMORY");
+        let job = |number: u32| Job {
+            submitted: Known::Value(at(number * 1000)),
+            started: Known::Value(at(number * 1000 + 10)),
+            ..Job::bare(JobId::whole(u64::from(number)), state.clone(), Source::Accounting)
+        };
+        let idle =
+            Idle { least_seconds: 300, most_busy_permille: 10, most_bytes_per_second: 1 << 20 };
+        let advised = Advised::of(&job(9), Some(&past), None, idle);
+        // 47 GiB and 30 %, in steps of four: not twice the limit at which one died.
+        let memory = advised.memory().expect("advice");
+        assert_eq!(memory.value, Bytes(64 * GIB));
+        assert!(memory.because.starts_with("9 runs, the most that one used on a node was 47G"));
+        // Of another number nothing is known, and without a past nothing.
+        assert_eq!(Advised::of(&job(10), Some(&past), None, idle).memory(), None);
+        assert_eq!(Advised::of(&job(9), None, None, idle).memory(), None);
+    }
+}
