@@ -27,6 +27,58 @@
 //! `script` reads it. What people wrote is masked, and a report value returned that `render` turns
 //! into text or JSON.
 //!
+//! # A history, from text to advice
+//!
+//! Everything about many runs is a fold over a [`model::History`], wherever that comes from.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use jiff::{Timestamp, tz::TimeZone};
+//! use jobwise::history::sizing::{Amount, Basis, Flag, sizing};
+//! use jobwise::history::workloads::workloads;
+//! use jobwise::model::{Bytes, Idle, Run};
+//! use jobwise::sched::{Filter, Saved, Users};
+//!
+//! // What `sacct --parsable2` prints, with as many columns as are at hand.
+//! let mut text = String::from(
+//!     "JobID|JobName|State|Start|End|Elapsed|Timelimit|NNodes|AllocCPUS|AllocTRES|NodeList|MaxRSS\n",
+//! );
+//! for job in 1..=5 {
+//!     let shared = "COMPLETED|1795000000|1795003600|01:00:00";
+//!     text += &format!("{job}|fit-{job}|{shared}|1-00:00:00|1|4|cpu=4,mem=64G,node=1|n1|\n");
+//!     text += &format!("{job}.batch|batch|{shared}||1|4|cpu=4,mem=64G,node=1|n1|{}K\n", 6 << 20);
+//! }
+//! let mut saved = Saved::new(TimeZone::UTC, Vec::new());
+//! saved.read(Path::new("saved.txt"), &text.into_bytes())?;
+//! let history = saved.finish(&Filter {
+//!     users: Users::All,
+//!     states: Vec::new(),
+//!     accounts: Vec::new(),
+//!     partitions: Vec::new(),
+//!     qos: Vec::new(),
+//!     clusters: Vec::new(),
+//!     names: Vec::new(),
+//!     since: Timestamp::MIN,
+//!     until: Timestamp::MAX,
+//! });
+//!
+//! let idle = Idle { least_seconds: 300, most_busy_permille: 10, most_bytes_per_second: 1 << 20 };
+//! let basis = Basis { risk: Basis::RISK, idle };
+//! for workload in workloads(&history) {
+//!     let runs: Vec<&Run> = workload.runs(&history).collect();
+//!     let advice = sizing(&runs, &history, None, &basis);
+//!     for line in advice.iter().filter_map(|advice| advice.directive()) {
+//!         println!("{}: {line}", workload.label);
+//!     }
+//!     // 6 GiB of 64 were used: 30 % above that.
+//!     let memory = advice.iter().find(|advice| advice.flag == Flag::Memory);
+//!     let wanted = memory.and_then(|advice| advice.suggestion);
+//!     assert_eq!(wanted, Some(Amount::Memory(Bytes(8 << 30))));
+//! }
+//! # Ok::<(), jobwise::sched::SavedError>(())
+//! ```
+//!
 //! # Seams
 //!
 //! * **Outside** is a [`host::Runner`]: the machine, a recording being made, or a replay.

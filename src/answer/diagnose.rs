@@ -16,13 +16,13 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::embedding::Told;
-use super::{AnswerError, World, kb, mask};
+use super::{AnswerError, World, kb, mask, scope};
 use crate::classify::{self, Facts, LogFacts, Rules};
 use crate::knowledge::{Family, Notes, Provenance};
 use crate::logs::{self, Located, Scanner};
 use crate::model::{
-    BaseState, Cause, Exit, FamilyId, Job, JobId, Known, Notice, Outcome, Source, State, Stream,
-    Verdict,
+    BaseState, Cause, Exit, FamilyId, Idle, Job, JobId, Known, Notice, Outcome, Source, State,
+    Stream, Verdict,
 };
 use crate::patch::Patch;
 use crate::retrieve::{Library, Match, Method, Query, Wants};
@@ -186,6 +186,7 @@ pub(super) struct Engine {
     library: Arc<Library>,
     index: String,
     told: Told,
+    idle: Idle,
 }
 
 impl Engine {
@@ -199,7 +200,8 @@ impl Engine {
         let kb::Opened { library, from: index, mut notices, told } = opened;
         notices.extend(errors.iter().map(super::left_out));
         let library = Arc::new(library);
-        Ok((Self { rules, scanner, scan, tail_lines, library, index, told }, notices))
+        let idle = scope::idle(world.config);
+        Ok((Self { rules, scanner, scan, tail_lines, library, index, told, idle }, notices))
     }
 
     /// The families whose rules are applied.
@@ -213,9 +215,9 @@ impl Engine {
         let rules = Rules::new(others.cloned().collect());
         let scanner = Scanner::new(&rules.literals());
         let library = Arc::clone(&self.library);
-        let Self { scan, tail_lines, .. } = *self;
+        let Self { scan, tail_lines, idle, .. } = *self;
         let (index, told) = (self.index.clone(), self.told.clone());
-        Self { rules, scanner, scan, tail_lines, library, index, told }
+        Self { rules, scanner, scan, tail_lines, library, index, told, idle }
     }
 
     /// The notes that fit a text, best first, whatever the verdict.
@@ -305,8 +307,7 @@ pub(super) fn asked(
     let (jobs, mut notices) = look_up(backend, text)?;
     let (jobs, skipped) = worth_diagnosing(jobs, shared.world.config.settings.diagnose.array_tasks);
     notices.extend(skipped);
-    let many = jobs.len() > 1;
-    let one = |job| one(engine, job, &mut Cluster::new(backend, hints, shared).one_of_many(many));
+    let one = |job| one(engine, job, &mut Cluster::new(backend, hints, shared));
     Ok((jobs.into_par_iter().map(one).collect(), notices))
 }
 
@@ -338,6 +339,31 @@ fn worth_diagnosing(jobs: Vec<Job>, limit: usize) -> (Vec<Job>, Option<Notice>) 
     (kept, Some(notice))
 }
 
+/// The verdict on a job of the cluster and its logs with their last lines, and nothing that would
+/// have to be asked for only to say what to change.
+pub(super) fn judged(
+    engine: &Engine,
+    shared: &Shared<'_>,
+    backend: &Backend<'_>,
+    job: &Job,
+    hints: &Hints,
+) -> (Verdict, Vec<LogReport>) {
+    if !job.state.is_ended() || !job.has_started() {
+        return (judged_alone(engine, job), Vec::new());
+    }
+    let mut surroundings = Cluster::new(backend, hints, shared);
+    let logs = surroundings.logs(job);
+    let (scanned, mut reports) = read_logs(engine, logs, logs_tell_the_end(job));
+    let verdict = classify::decide(&engine.rules, &facts_of(job, &scanned, &reports));
+    quote_tails(&scanned, &mut reports, engine.tail_lines);
+    (verdict, reports)
+}
+
+/// The verdict on a record alone.
+pub(super) fn judged_alone(engine: &Engine, job: &Job) -> Verdict {
+    classify::decide(&engine.rules, &record_alone(job))
+}
+
 /// Diagnoses one job. The one path from a record to an answer: only where the logs, the script and
 /// the limits come from differs.
 pub(super) fn one(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> Diagnosis {
@@ -360,9 +386,8 @@ fn unmasked(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> 
         return bare(engine, job, verdict);
     }
 
-    // How a run really ended that is called completed its log may know better.
-    let alone = !says_how_it_ended(&job) || job.state.base == BaseState::Completed;
-    let (scanned, mut reports) = read_logs(engine, surroundings.logs(&job), alone);
+    let (scanned, mut reports) =
+        read_logs(engine, surroundings.logs(&job), logs_tell_the_end(&job));
     let facts = facts_of(&job, &scanned, &reports);
     let verdict = classify::decide(&engine.rules, &facts);
     if verdict.outcome == Outcome::Healthy {
@@ -375,9 +400,15 @@ fn unmasked(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> 
         quote_tails(&scanned, &mut reports, engine.tail_lines);
     }
     let mut told = Diagnosis { logs: reports, notices, ..bare(engine, job, verdict) };
-    told.patch = change::propose(&engine.rules, &mut told, silence, surroundings);
+    told.patch = change::propose(&engine.rules, &mut told, silence, engine.idle, surroundings);
     add_beside(engine, &mut told, &scanned, surroundings);
     told
+}
+
+/// Whether the logs alone tell how a run ended: also of one that is called completed they may know
+/// better.
+fn logs_tell_the_end(job: &Job) -> bool {
+    !says_how_it_ended(job) || job.state.base == BaseState::Completed
 }
 
 /// Adds what could be asked for instead, the tool that submitted the job, and the failed jobs that it

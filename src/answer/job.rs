@@ -1,9 +1,12 @@
-//! What is recorded about one job?
+//! What is recorded about one job, and how did it use what it held?
 
 use serde::Serialize;
 
+use super::diagnose::{self, Engine, Hints, LogReport, Shared};
 use super::{AnswerError, World, mask};
-use crate::model::{Job, JobId, Notice};
+use crate::config::Settings;
+use crate::history::{Finding, findings};
+use crate::model::{Idle, Job, JobId, Names, Notice, Outcome, Run};
 use crate::sched::SchedError;
 
 /// The records behind the ids.
@@ -11,21 +14,165 @@ use crate::sched::SchedError;
 pub struct Records {
     /// `jobwise/job/1`.
     pub schema: &'static str,
-    /// One record for a plain job; one for each task or component of an array or het job.
-    pub jobs: Vec<Job>,
+    /// One for a plain job; one for each task or component of an array or het job.
+    pub jobs: Vec<Record>,
     /// What the answer lacks.
     pub notices: Vec<Notice>,
+    /// How it is to be shown, which JSON does not ask.
+    #[serde(skip)]
+    pub view: View,
 }
 
+/// How much of a record is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct View {
+    /// Every recorded field.
+    pub all: bool,
+    /// Every step.
+    pub steps: bool,
+}
+
+/// One record, and what it means.
+#[derive(Debug, Serialize)]
+pub struct Record {
+    /// The record.
+    #[serde(flatten)]
+    pub job: Job,
+    /// How much of what it held it used.
+    pub gauges: Vec<Gauge>,
+    /// The cause that the rules name: the one of `diagnose`.
+    pub cause: Option<Named>,
+    /// What is worth saying about its use, the heaviest first.
+    pub findings: Vec<Finding>,
+    /// Its logs, and their last lines.
+    pub logs: Vec<LogReport>,
+}
+
+/// A cause by its family.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Named {
+    /// The family.
+    pub family: String,
+    /// Its title.
+    pub title: String,
+}
+
+/// How much was used of what there was.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Gauge {
+    /// `time`, `cpu`, `memory` or `gpu`.
+    pub name: &'static str,
+    /// What was used, in the unit.
+    pub used: Option<f64>,
+    /// What there was: the ceiling.
+    pub of: Option<f64>,
+    /// `s`, `CPUs`, `bytes` or `GPUs`.
+    pub unit: &'static str,
+    /// The share used, from 0 to 1; `None` where one of them is not known, or more was used than
+    /// there was.
+    pub share: Option<f64>,
+    /// What would have to be set for it to be known, where it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gathered_by: Option<&'static str>,
+}
+
+/// Of so many tasks the logs are read, too; of more only the record is judged.
+const LOGS: usize = 1;
+
 /// Looks the ids up, in the order given.
-pub fn job(world: World<'_>, ids: &[JobId]) -> Result<Records, AnswerError> {
+pub fn job(world: World<'_>, ids: &[JobId], view: View) -> Result<Records, AnswerError> {
     let backend = world.backend();
     let source = backend.jobs.as_ref().ok_or(SchedError::NoScheduler)?;
-    let mut records = Records { schema: "jobwise/job/1", jobs: Vec::new(), notices: Vec::new() };
+    let mut records =
+        Records { schema: "jobwise/job/1", jobs: Vec::new(), notices: Vec::new(), view };
+    let mut jobs = Vec::new();
     for id in ids {
-        let found = source.job(id)?;
-        records.jobs.extend(found.value.into_iter().map(mask::job));
+        let found = source.whole_job(id)?;
+        jobs.extend(found.value);
         records.notices.extend(mask::notices(found.notices));
     }
+    let (engine, notices) = Engine::start(world)?;
+    records.notices.extend(notices);
+    let (shared, hints) = (Shared::new(world), Hints::default());
+    let read_logs = jobs.len() <= LOGS;
+    for job in jobs {
+        let (verdict, mut logs) = if read_logs {
+            diagnose::judged(&engine, &shared, &backend, &job, &hints)
+        } else {
+            (diagnose::judged_alone(&engine, &job), Vec::new())
+        };
+        logs.iter_mut().for_each(mask::log);
+        let first = verdict.causes.first().filter(|_| verdict.outcome == Outcome::Cause);
+        let cause =
+            first.map(|cause| Named { family: cause.family.0.clone(), title: cause.title.clone() });
+        records.jobs.push(record(job, cause, logs, &world.config.settings));
+    }
     Ok(records)
+}
+
+fn record(job: Job, cause: Option<Named>, logs: Vec<LogReport>, settings: &Settings) -> Record {
+    let run = Run::of(&job, &mut Names::default());
+    let family = cause.as_ref().map(|cause| cause.family.as_str());
+    let findings = findings(&job, &run, family, &idle(settings), &settings.findings);
+    let gauges = if run.has_started() { gauges(&run) } else { Vec::new() };
+    Record { job: mask::job(job), gauges, cause, findings, logs }
+}
+
+/// The settings that say what doing nothing is.
+pub(super) fn idle(settings: &Settings) -> Idle {
+    let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    Idle {
+        least_seconds: small(settings.idle.least_seconds),
+        most_busy_permille: small(settings.idle.most_busy_permille),
+        most_bytes_per_second: settings.idle.most_bytes_per_second,
+    }
+}
+
+fn gauges(run: &Run) -> Vec<Gauge> {
+    #[expect(clippy::cast_precision_loss, reason = "a gauge has three digits")]
+    let float = |number: u64| number as f64;
+    // Of no time there is no share, although it was measured.
+    let short = run.elapsed.get() == Some(0) && run.cpu_millis.is_some();
+    let gauge = |name, unit, used: Option<f64>, of: Option<f64>, gathered_by| {
+        let share = used.zip(of).map(|(used, of)| used / of);
+        let share = share.filter(|share| (0.0..=1.0).contains(share));
+        let measured = used.is_some() || (short && name == "cpu");
+        let gathered_by = if measured { None } else { Some(gathered_by) };
+        Gauge { name, used, of, unit, share, gathered_by }
+    };
+    let mut gauges = vec![
+        gauge(
+            "time",
+            "s",
+            run.elapsed.get().map(f64::from),
+            run.limit.seconds().map(f64::from),
+            "accounting (AccountingStorageType)",
+        ),
+        gauge(
+            "cpu",
+            "CPUs",
+            run.busy_cores(),
+            run.cpus.get().map(f64::from),
+            "JobAcctGatherType, which counts what steps use",
+        ),
+        gauge(
+            "memory",
+            "bytes",
+            run.node_memory.get().map(float),
+            run.memory_per_node().map(float),
+            "JobAcctGatherType, each JobAcctGatherFrequency (30 s unless set): shorter work shows \
+             none",
+        ),
+    ];
+    if let Some(gpus) = run.gpus.get().filter(|gpus| *gpus > 0) {
+        let busy = run.gpu_use().map(|share| share * f64::from(gpus));
+        gauges.push(gauge(
+            "gpu",
+            "GPUs",
+            busy,
+            Some(f64::from(gpus)),
+            "AutoDetect=nvml or rsmi in gres.conf, with gres/gpuutil in AccountingStorageTRES",
+        ));
+    }
+    gauges
 }

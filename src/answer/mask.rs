@@ -4,8 +4,8 @@
 //! Judged and looked up is with what was really written. The scan of a log masks what it keeps by
 //! itself, because half of a secret would not be known for one; the diff of a script likewise.
 
-use super::diagnose::Diagnosis;
-use crate::model::{Evidence, Job, Notice, Place};
+use super::diagnose::{Diagnosis, LogReport};
+use crate::model::{Evidence, History, Job, Notice, Place};
 use crate::patch::Patch;
 use crate::text::masked;
 
@@ -19,6 +19,12 @@ pub(super) fn job(mut job: Job) -> Job {
     job
 }
 
+/// A whole history: every text of its runs.
+pub(super) fn history(history: &mut History) {
+    history.names.change(masked);
+    history.notices.iter_mut().for_each(notice);
+}
+
 /// A whole diagnosis.
 pub(super) fn diagnosis(mut told: Diagnosis) -> Diagnosis {
     told.job = job(told.job);
@@ -27,12 +33,7 @@ pub(super) fn diagnosis(mut told: Diagnosis) -> Diagnosis {
         cause.captures.values_mut().for_each(mask);
     }
     told.verdict.consequences.iter_mut().for_each(evidence);
-    for log in &mut told.logs {
-        mask(&mut log.path);
-        mask(&mut log.how);
-        log.trouble.iter_mut().for_each(mask);
-        log.tail.iter_mut().for_each(|quoted| mask(&mut quoted.text));
-    }
+    told.logs.iter_mut().for_each(log);
     if let Some(waiting) = &mut told.waiting {
         mask(&mut waiting.reason);
     }
@@ -49,6 +50,14 @@ pub(super) fn diagnosis(mut told: Diagnosis) -> Diagnosis {
     }
     told.notices.iter_mut().for_each(notice);
     told
+}
+
+/// Where a log is and what is quoted of it.
+pub(super) fn log(log: &mut LogReport) {
+    mask(&mut log.path);
+    mask(&mut log.how);
+    log.trouble.iter_mut().for_each(mask);
+    log.tail.iter_mut().for_each(|quoted| mask(&mut quoted.text));
 }
 
 fn evidence(piece: &mut Evidence) {

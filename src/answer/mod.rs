@@ -4,17 +4,25 @@
 //! (text, JSON, later the dashboard and agents) shows the same value. What an answer lacks stands
 //! in its notices.
 
+pub mod breakdown;
 pub mod diagnose;
 mod embedding;
 pub mod evaluate;
+pub mod export;
 pub mod import;
 pub mod job;
 pub mod jobs;
 pub mod kb;
 mod mask;
 pub mod models;
+pub mod overview;
+pub mod past;
+pub mod patterns;
 mod queries;
+pub mod reliability;
+pub mod scope;
 pub mod settings;
+pub mod sizing;
 pub mod stats;
 mod window;
 
@@ -26,7 +34,7 @@ use crate::host::{FileError, Runner, Store, StoreError};
 use crate::knowledge::{self, KnowledgeError, Notes};
 use crate::model::{IdError, Notice};
 use crate::retrieve::RetrieveError;
-use crate::sched::{self, Backend, SchedError};
+use crate::sched::{self, Backend, SavedError, SchedError};
 
 pub use window::{WindowError, parse_time};
 
@@ -107,6 +115,9 @@ pub enum AnswerError {
     /// The scheduler could not be asked, or does not know.
     #[error(transparent)]
     Scheduler(#[from] SchedError),
+    /// A file of saved accounting gives no history.
+    #[error(transparent)]
+    Saved(#[from] SavedError),
     /// What was given is no job id.
     #[error(transparent)]
     Id(#[from] IdError),

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::scope::{self, Scope};
 use super::{AnswerError, World};
 use crate::classify::{Facts, Rules, decide};
 use crate::config::{Config, Origin};
@@ -11,8 +12,8 @@ use crate::history::{
 };
 use crate::knowledge::Notes;
 use crate::math::{self, Share};
-use crate::model::{BaseState, Job, Notice, Outcome as Judged};
-use crate::sched::{Filter, SchedError, Users};
+use crate::model::{BaseState, History, Job, Notice, Outcome as Judged};
+use crate::sched::{Filter, SchedError};
 use crate::text;
 
 /// What is asked.
@@ -165,7 +166,7 @@ pub struct PartitionRow {
 /// How energy was worked out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EnergyNotes {
-    /// `estimate` or `flat`; nothing is measured.
+    /// `estimate`, `flat` or `green-algorithms`; nothing is measured.
     pub method: &'static str,
     /// What it rests on.
     pub assumptions: Vec<AssumptionRow>,
@@ -196,24 +197,13 @@ pub fn stats(world: World<'_>, question: &Question) -> Result<Stats, AnswerError
     let Notes { families, errors: broken, .. } = world.notes()?;
     let rules = Rules::new(families);
     let mut tally = Tally::default();
-    // The scheduler keeps seconds.
-    let second = |at: Timestamp| Timestamp::from_second(at.as_second()).unwrap_or(at);
     let mut notices = source.each(&question.filter, &mut |job| {
         tally.add(&job, |job| cause(&rules, job));
     })?;
-    let users = match &question.filter.users {
-        Users::All => None,
-        Users::Named(names) => Some(names.clone()),
-        Users::Me => {
-            let caller = world.cluster.caller();
-            Some(vec![caller.name.unwrap_or_else(|| caller.uid.to_string())])
-        }
-    };
-    let meter = Meter::new(world.config, question, &tally);
+    let scope = Scope::of(world, &question.filter, &History::default());
+    let meter = Meter::new(world.config, question, tally.names_gpus);
     let mut report = report(&tally, &meter);
-    report.since = second(question.filter.since);
-    report.until = second(question.filter.until);
-    report.users = users;
+    (report.since, report.until, report.users) = (scope.since, scope.until, scope.users);
     notices.extend(broken.iter().map(super::left_out));
     report.notices.splice(0..0, notices);
     Ok(report)
@@ -232,7 +222,7 @@ fn cause(rules: &Rules, job: &Job) -> Option<String> {
 }
 
 /// Turns what was held into hours, energy and carbon.
-struct Meter {
+pub(super) struct Meter {
     method: Method,
     energy: Energy,
     carbon: Option<Carbon>,
@@ -241,7 +231,7 @@ struct Meter {
 }
 
 impl Meter {
-    fn new(config: &Config, question: &Question, tally: &Tally) -> Self {
+    pub(super) fn new(config: &Config, question: &Question, counts_gpus: bool) -> Self {
         let flag = |watts: Option<u32>| watts.map(f64::from);
         let (gpu_watts, core_watts) = (flag(question.gpu_watts), flag(question.cpu_watts));
         let told = &config.settings.energy;
@@ -253,19 +243,18 @@ impl Meter {
                 core_watts: core_watts.or(set(told.cpu_watts)),
             },
             // Flat figures are for comparing: the same everywhere unless somebody asks for others.
-            Method::Flat => Site { pue: None, gpu_watts, core_watts },
+            Method::Flat | Method::GreenAlgorithms => Site { pue: None, gpu_watts, core_watts },
         };
         Self {
             method: question.method,
             energy: Energy::new(question.method, &site),
             carbon: question.carbon.clone().or_else(|| told_carbon(config)),
-            counts_gpus: tally.names_gpus,
+            counts_gpus,
         }
     }
 
-    fn amount(&self, held: &Held) -> Amount {
-        #[expect(clippy::cast_precision_loss, reason = "hours are told to four decimals")]
-        let hours = |seconds: u64| four_decimals(seconds as f64 / 3600.0);
+    pub(super) fn amount(&self, held: &Held) -> Amount {
+        let hours = scope::hours;
         let energy = self.energy.of(held);
         let carbon = self.carbon.as_ref();
         Amount {
@@ -275,6 +264,23 @@ impl Meter {
             core_hours: held.core_seconds().map(hours),
             kwh: energy.map(Estimate::from),
             co2_kg: energy.and_then(|energy| Some(carbon?.kilograms(energy).into())),
+        }
+    }
+}
+
+impl Meter {
+    /// How energy was worked out, as far as `held` needs it.
+    pub(super) fn notes(&self, held: &Held) -> EnergyNotes {
+        EnergyNotes {
+            method: match self.method {
+                Method::Estimate => "estimate",
+                Method::Flat => "flat",
+                Method::GreenAlgorithms => "green-algorithms",
+            },
+            assumptions: self.energy.assumptions(held).into_iter().map(Into::into).collect(),
+            missing: self.energy.missing(),
+            carbon_grams_per_kwh: self.carbon.as_ref().map(|carbon| carbon.grams_per_kwh),
+            carbon_source: self.carbon.as_ref().map(|carbon| carbon.source.clone()),
         }
     }
 }
@@ -325,16 +331,7 @@ fn report(tally: &Tally, meter: &Meter) -> Stats {
         causes,
         unknown_exits,
         partitions,
-        energy: EnergyNotes {
-            method: match meter.method {
-                Method::Estimate => "estimate",
-                Method::Flat => "flat",
-            },
-            assumptions: meter.energy.assumptions(&all).into_iter().map(Into::into).collect(),
-            missing: meter.energy.missing(),
-            carbon_grams_per_kwh: meter.carbon.as_ref().map(|carbon| carbon.grams_per_kwh),
-            carbon_source: meter.carbon.as_ref().map(|carbon| carbon.source.clone()),
-        },
+        energy: meter.notes(&all),
         notices: notices(&runs, &all, tally),
         runs,
     }
@@ -368,7 +365,7 @@ fn partition(meter: &Meter, name: Option<&str>, outcomes: &Outcomes) -> Option<P
     })
 }
 
-fn rate(failed: u64, completed: u64) -> Rate {
+pub(super) fn rate(failed: u64, completed: u64) -> Rate {
     let of = failed + completed;
     let share = math::wilson(failed, of);
     let part = |part: fn(&Share) -> f64| share.as_ref().map(part).map(four_decimals);
@@ -464,6 +461,7 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::host::Replay;
+    use crate::sched::Users;
 
     /// What `sacct` of 22.05 printed of a small cluster with many deliberate failures.
     pub(crate) const HISTORY: &str = include_str!("../../fixtures/slurm-22.05/sacct-history.txt");
@@ -517,6 +515,8 @@ pub(crate) mod tests {
             states: Vec::new(),
             accounts: Vec::new(),
             partitions: Vec::new(),
+            qos: Vec::new(),
+            clusters: Vec::new(),
             names: Vec::new(),
             since: at(SINCE),
             until: at(UNTIL),

@@ -8,7 +8,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::knowledge::{Check, VALUES};
-use crate::model::{BaseState, Edit};
+use crate::model::{BaseState, Edit, run_fields};
 
 /// Says why a batch job failed, and what exactly to change
 #[derive(Debug, Parser)]
@@ -77,6 +77,16 @@ pub(super) enum Command {
     Jobs(Jobs),
     /// Say how much fails, why, and what that wastes: GPU-hours, core-hours, kWh
     Stats(Stats),
+    /// Rank workloads by what they held, with how they went
+    Overview(Overview),
+    /// Say what the next runs should ask for, from what the last ones used
+    Sizing(Sizing),
+    /// Find what goes wrong again and again
+    Patterns(Patterns),
+    /// Find nodes that fail more often than chance explains
+    Reliability(Reliability),
+    /// Write every run of a history as flat records, one JSON object a line or CSV
+    Export(Export),
     /// Work with the knowledge base
     Kb(Kb),
     /// Measure the diagnoses on labelled cases
@@ -129,6 +139,14 @@ pub(super) struct Job {
     /// Job ids
     #[arg(value_name = "JOB", required = true)]
     pub(super) ids: Vec<String>,
+
+    /// Show every recorded field, also of the steps
+    #[arg(long)]
+    pub(super) all: bool,
+
+    /// Show every step, and what each moved
+    #[arg(long)]
+    pub(super) steps: bool,
 }
 
 /// Whose jobs a command is about.
@@ -157,6 +175,69 @@ pub(super) struct Whose {
         value_parser = NonEmptyStringValueParser::new()
     )]
     pub(super) partition: Vec<String>,
+}
+
+/// Which history a command is about.
+#[derive(Debug, Args)]
+pub(super) struct Past {
+    #[command(flatten)]
+    pub(super) whose: Whose,
+
+    /// Only these qualities of service
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    pub(super) qos: Vec<String>,
+
+    /// Runs of these clusters [default: the one at hand]
+    #[arg(short = 'M', long, value_name = "LIST", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    pub(super) clusters: Vec<String>,
+
+    /// Only runs that ended in these states, such as FAILED,TIMEOUT
+    #[arg(short = 's', long, value_name = "LIST", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    pub(super) state: Vec<String>,
+
+    /// Only runs of this name; more names by more of this option, as a name may hold commas
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub(super) name: Vec<String>,
+
+    /// Runs that ended from then on: 30d, now-2hours, 2026-11-30 [default: 30d; of files: all]
+    #[arg(short = 'S', long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(super) since: Option<String>,
+
+    /// Runs that ended before then [default: now; of files: all]
+    #[arg(short = 'E', long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(super) until: Option<String>,
+
+    /// Read these files instead of asking the cluster: sacct -P or --json, or what export wrote
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(super) from: Vec<PathBuf>,
+
+    /// The columns of files without a heading: JobID,State,...
+    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "from")]
+    pub(super) columns: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = export_help())]
+pub(super) struct Export {
+    /// How the records are written
+    #[arg(long, value_enum, default_value_t = ExportFormat::Ndjson)]
+    pub(super) format: ExportFormat,
+
+    /// Leave out what steps used: the scheduler's database answers ten times as fast
+    #[arg(long)]
+    pub(super) no_steps: bool,
+
+    #[command(flatten)]
+    pub(super) past: Past,
+}
+
+/// How records are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ExportFormat {
+    /// One JSON object a line
+    Ndjson,
+    /// Comma-separated values with a heading
+    Csv,
 }
 
 #[derive(Debug, Args)]
@@ -204,27 +285,15 @@ pub(super) struct Jobs {
 #[derive(Debug, Args)]
 pub(super) struct Stats {
     #[command(flatten)]
-    pub(super) whose: Whose,
+    pub(super) past: Past,
 
-    /// Count what ended from then on, with all the time it took: 30d, now-2hours, 2026-11-30
-    #[arg(
-        short = 'S',
-        long,
-        value_name = "TIME",
-        default_value = "30d",
-        allow_hyphen_values = true
-    )]
-    pub(super) since: String,
+    /// Tell the sums apart, with bars; by account also what sizing would have freed
+    #[arg(long, value_enum)]
+    pub(super) by: Option<By>,
 
-    /// Count what ended before then
-    #[arg(
-        short = 'E',
-        long,
-        value_name = "TIME",
-        default_value = "now",
-        allow_hyphen_values = true
-    )]
-    pub(super) until: String,
+    /// Write the sums of --by (partitions without it) as comma-separated values
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
+    pub(super) format: Option<Table>,
 
     /// How energy is worked out
     #[arg(long, value_enum, default_value = "estimate")]
@@ -244,12 +313,130 @@ pub(super) struct Stats {
     pub(super) carbon_intensity: Option<u32>,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct Overview {
+    #[command(flatten)]
+    pub(super) past: Past,
+
+    /// The order of the workloads
+    #[arg(long, value_enum, default_value_t = Sort::Cost)]
+    pub(super) sort: Sort,
+
+    /// How many workloads to show; 0 for all
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 25)]
+    pub(super) limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Sizing {
+    /// Only these workloads: a job's name, or its name with # for numbers
+    #[arg(value_name = "WORKLOAD")]
+    pub(super) workloads: Vec<String>,
+
+    #[command(flatten)]
+    pub(super) past: Past,
+
+    /// The share of runs that may not fit, before headroom is added [default: 0.025, one in forty]
+    #[arg(long, value_name = "SHARE", value_parser = risk)]
+    pub(super) risk: Option<f64>,
+
+    /// The order of the workloads
+    #[arg(long, value_enum, default_value_t = Sort::Cost)]
+    pub(super) sort: Sort,
+
+    /// Also show workloads with nothing to change
+    #[arg(long)]
+    pub(super) all: bool,
+
+    /// How many workloads to show; 0 for all
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    pub(super) limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Patterns {
+    #[command(flatten)]
+    pub(super) past: Past,
+
+    /// How many patterns to show; 0 for all
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    pub(super) limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Reliability {
+    #[command(flatten)]
+    pub(super) past: Past,
+
+    /// What counts against a node
+    #[arg(long, value_enum, default_value_t = Metric::Failure)]
+    pub(super) metric: Metric,
+
+    /// How many nodes to show; 0 for all
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    pub(super) limit: usize,
+}
+
+/// The order of workloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Sort {
+    /// What they held, a GPU counted as 16 cores
+    Cost,
+    /// Runs that failed or did nothing
+    Failures,
+    /// Their share
+    Rate,
+    /// The last start
+    Recent,
+    /// Runs
+    Runs,
+    /// The name
+    Name,
+}
+
+/// What counts against a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Metric {
+    /// Runs that failed, but not at a limit of their own
+    Failure,
+    /// Runs that held their cores and did nothing
+    Hang,
+}
+
+/// By what sums are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum By {
+    /// The cause of failure, as the record alone names it
+    Cause,
+    /// Who ran it
+    User,
+    /// The account charged
+    Account,
+    /// The quality of service
+    Qos,
+    /// Where it ran
+    Partition,
+    /// The type of GPU
+    Gpu,
+    /// The week in which it ended
+    Week,
+}
+
+/// How a table is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Table {
+    /// Comma-separated values
+    Csv,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum EnergyMethod {
     /// Board power by GPU type at a part load, cores, memory, node, machine room; with a range
     Estimate,
     /// Watts of each allocated GPU and core times hours, nothing else
     Flat,
+    /// The formula and defaults of Green Algorithms: board power, 12 W a core, 0.3725 W/GB, PUE 1.56
+    GreenAlgorithms,
 }
 
 #[derive(Debug, Args)]
@@ -456,6 +643,19 @@ fn share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "a share is a number from 0 to 1".to_owned())
 }
 
+/// A risk: less than half, or no request would be one.
+fn risk(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..0.5).contains(share));
+    share.ok_or_else(|| "a risk is a number from 0 to below 0.5".to_owned())
+}
+
+/// The fields of an exported record.
+fn export_help() -> String {
+    let fields = run_fields().map(|field| format!("  {}: {}", field.name, field.meaning));
+    format!("Fields, empty or null where not known:\n{}", fields.collect::<Vec<_>>().join("\n"))
+}
+
+/// The closed vocabularies that front matter may use.
 /// The closed vocabularies that a note may use.
 fn check_help() -> String {
     format!(

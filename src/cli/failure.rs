@@ -7,7 +7,7 @@ use crate::answer::AnswerError;
 use crate::config::ConfigError;
 use crate::host::RecordingError;
 use crate::host::packages::PackageError;
-use crate::sched::SchedError;
+use crate::sched::{SavedError, SchedError};
 
 /// The exit codes, as documented in the README.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,6 +77,11 @@ pub(super) fn of_answer(error: &AnswerError) -> (Exit, Option<String>) {
         AnswerError::Store(_) | AnswerError::NoStore => {
             (Exit::QueryFailed, hint("set JOBWISE_HOME to a folder you may write"))
         }
+        AnswerError::Saved(SavedError::NoHeading { .. }) => (
+            Exit::Usage,
+            hint("save it with sacct -P -o ALL, or name its columns: --columns JobID,State,..."),
+        ),
+        AnswerError::Saved(_) => (Exit::QueryFailed, hint("name a file that sacct printed")),
         AnswerError::File(_) => (Exit::QueryFailed, hint("name a regular file that you may read")),
         AnswerError::Results(_) => (Exit::QueryFailed, None),
         AnswerError::NoModel { .. } => {

@@ -15,23 +15,35 @@ use clap::{ColorChoice, CommandFactory, FromArgMatches};
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::answer::breakdown::{By, breakdown_by};
 use crate::answer::diagnose::{Diagnoses, Given, Hints};
 use crate::answer::evaluate::{self, SearchWanted, SuiteWanted, Wanted};
+use crate::answer::export;
+use crate::answer::overview::{self, Sort};
+use crate::answer::past::Wanted as Past;
+use crate::answer::sizing;
 use crate::answer::stats::Question;
 use crate::answer::{self, World};
 use crate::config::Config;
 use crate::eval::{Split, Thresholds};
+use crate::history::reliability::Metric;
+use crate::history::sizing::Basis;
 use crate::history::{Carbon, Method};
 use crate::host::{Recording, Replay, Runner, Store, System};
 use crate::model::{self, BaseState, State};
 use crate::render::{self, Format, Look, Report};
-use crate::sched::{self, Filter, Users};
+use crate::sched::{self, Depth, Filter, Users};
 use crate::text;
-use args::{Cli, Command, ConfigCommand, EnergyMethod, Global, KbCommand, ModelCommand};
+use args::{
+    Cli, Command, ConfigCommand, EnergyMethod, ExportFormat, Global, KbCommand, ModelCommand,
+};
 use failure::{Exit, Failure};
 
 /// The demo cluster: a recording of a real one.
 const DEMO: &[u8] = include_bytes!("../../fixtures/demo.json");
+/// Its last 90 days, made by `fixtures/demo/make-history`, and the file in it that holds the runs.
+const DEMO_HISTORY: &[u8] = include_bytes!("../../fixtures/demo/history.json.gz");
+const DEMO_RUNS: &str = "history.txt";
 
 /// Runs the program.
 pub fn main() -> ExitCode {
@@ -140,7 +152,7 @@ fn run(mut cli: Cli) -> Result<Exit, Failure> {
         None if global.demo => Some(Replay::demo(DEMO)?),
         None => None,
     };
-    let Some(replay) = replay else { return ask(&cli, &system, &system, &settings()?) };
+    let Some(mut replay) = replay else { return ask(&cli, &system, &system, &settings()?) };
     // Settings of this machine would change the answer; a file that is named is meant to.
     let config = match global.config {
         Some(_) => settings()?,
@@ -155,7 +167,31 @@ fn run(mut cli: Cli) -> Result<Exit, Failure> {
         args.ids.extend(first);
         note("the demo cluster's other jobs: jobwise --demo jobs");
     }
+    if global.demo
+        && let Some(past) = demo_past(&mut cli.command)
+    {
+        replay.join(DEMO_HISTORY)?;
+        past.from.push(PathBuf::from(DEMO_RUNS));
+        // A file is everybody's.
+        if past.whose.user.is_empty() && !past.whose.all_users {
+            past.whose.user.extend(replay.caller().name);
+        }
+    }
     ask(&cli, &system, &replay, &config)
+}
+
+/// The history that a command is about, where the demo cluster answers it with that of 90 days: its
+/// plain statistics are of the recorded jobs, which have causes.
+fn demo_past(command: &mut Command) -> Option<&mut args::Past> {
+    let past = match command {
+        Command::Overview(args) => &mut args.past,
+        Command::Sizing(args) => &mut args.past,
+        Command::Patterns(args) => &mut args.past,
+        Command::Reliability(args) => &mut args.past,
+        Command::Stats(args) if args.by.is_some_and(|by| by != args::By::Cause) => &mut args.past,
+        _ => return None,
+    };
+    past.from.is_empty().then_some(past)
 }
 
 fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Result<Exit, Failure> {
@@ -184,7 +220,9 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
         Command::Diagnose(args) => diagnose(world, args, &printer),
         Command::Job(args) => {
             let ids: Result<Vec<_>, _> = args.ids.iter().map(|id| id.parse()).collect();
-            let records = answer::job::job(world, &ids.map_err(answer::AnswerError::from)?)?;
+            let ids = ids.map_err(answer::AnswerError::from)?;
+            let view = answer::job::View { all: args.all, steps: args.steps };
+            let records = answer::job::job(world, &ids, view)?;
             printer.print(&records)?;
             Ok(Exit::Answered)
         }
@@ -198,7 +236,62 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
             Ok(Exit::Answered)
         }
         Command::Stats(args) => {
-            printer.print(&answer::stats::stats(world, &question(world, args)?)?)?;
+            statistics(world, args, &printer)?;
+            Ok(Exit::Answered)
+        }
+        Command::Overview(args) => {
+            let question = overview::Question {
+                past: past(world, &args.past, Depth::Steps)?,
+                sort: sort(args.sort),
+                limit: limit(args.limit),
+            };
+            printer.print(&overview::overview(world, &question)?)?;
+            Ok(Exit::Answered)
+        }
+        Command::Sizing(args) => {
+            let question = sizing::Question {
+                past: past(world, &args.past, Depth::Steps)?,
+                workloads: args.workloads.clone(),
+                risk: args.risk.unwrap_or(Basis::RISK),
+                sort: sort(args.sort),
+                limit: limit(args.limit),
+                all: args.all,
+            };
+            let sized = sizing::sized(world, &question)?;
+            printer.print(&sized)?;
+            let unknown = sized.workload_count == 0 && !args.workloads.is_empty();
+            Ok(if unknown { Exit::No } else { Exit::Answered })
+        }
+        Command::Patterns(args) => {
+            let wanted = past(world, &args.past, Depth::Steps)?;
+            printer.print(&answer::patterns::patterns_of(world, &wanted, limit(args.limit))?)?;
+            Ok(Exit::Answered)
+        }
+        Command::Reliability(args) => {
+            let metric = match args.metric {
+                args::Metric::Failure => Metric::Failure,
+                args::Metric::Hang => Metric::Hang,
+            };
+            // Only steps know whether something happened in a run.
+            let steps = args.metric == args::Metric::Hang;
+            let depth = if steps { Depth::Steps } else { Depth::Allocations };
+            let wanted = past(world, &args.past, depth)?;
+            let nodes = answer::reliability::nodes(world, &wanted, metric, limit(args.limit))?;
+            printer.print(&nodes)?;
+            Ok(Exit::Answered)
+        }
+        Command::Export(args) => {
+            let depth = if args.no_steps { Depth::Allocations } else { Depth::Steps };
+            let layout = match args.format {
+                ExportFormat::Ndjson => export::Layout::Lines,
+                ExportFormat::Csv => export::Layout::Table,
+            };
+            let export = export::export(world, &past(world, &args.past, depth)?, layout)?;
+            // What is written is data alone.
+            if printer.format == Format::Text {
+                export.notices().iter().for_each(|notice| note(&notice.text));
+            }
+            printer.print(&export)?;
             Ok(Exit::Answered)
         }
         Command::Kb(kb) => knowledge(world, &kb.command, &printer),
@@ -400,35 +493,117 @@ fn filter(world: World<'_>, args: &args::Jobs) -> Result<Filter, Failure> {
         states,
         accounts: args.whose.account.clone(),
         partitions: args.whose.partition.clone(),
+        qos: Vec::new(),
+        clusters: Vec::new(),
         names: args.name.clone(),
         since,
         until,
     })
 }
 
-fn question(world: World<'_>, args: &args::Stats) -> Result<Question, Failure> {
-    let (since, until) = window(world, &args.since, &args.until)?;
+/// The history that a command is about.
+fn past(world: World<'_>, args: &args::Past, depth: Depth) -> Result<Past, Failure> {
+    let (now, zone) = (world.cluster.now(), world.cluster.zone());
+    let live = args.from.is_empty();
+    let time = |text: &str| answer::parse_time(text, now, &zone).map_err(answer::AnswerError::from);
+    // A file holds what somebody saved; the cluster holds years.
+    let since = match args.since.as_deref() {
+        Some(text) => time(text)?,
+        None if live => time("30d")?,
+        None => Timestamp::MIN,
+    };
+    let until = match args.until.as_deref() {
+        Some(text) => time(text)?,
+        None if live => now,
+        None => Timestamp::MAX,
+    };
+    let states = args.state.iter().map(|name| Ok(state_of(name)?.word().to_owned()));
     let filter = Filter {
         users: users(&args.whose),
-        states: Vec::new(),
+        states: states.collect::<Result<_, Failure>>()?,
         accounts: args.whose.account.clone(),
         partitions: args.whose.partition.clone(),
-        names: Vec::new(),
+        qos: args.qos.clone(),
+        clusters: args.clusters.clone(),
+        names: args.name.clone(),
         since,
         until,
     };
-    Ok(Question {
+    if since >= until {
+        let (since, until) = (args.since.as_deref(), args.until.as_deref());
+        let message = format!(
+            "the window ends before it begins: {} is not before {}",
+            since.unwrap_or("30d"),
+            until.unwrap_or("now")
+        );
+        return Err(usage(message, "-S is its begin, -E its end"));
+    }
+    Ok(Past { filter, depth, files: args.from.clone(), columns: args.columns.clone() })
+}
+
+fn question(args: &args::Stats, filter: Filter) -> Question {
+    Question {
         filter,
         method: match args.method {
             EnergyMethod::Estimate => Method::Estimate,
             EnergyMethod::Flat => Method::Flat,
+            EnergyMethod::GreenAlgorithms => Method::GreenAlgorithms,
         },
         gpu_watts: args.gpu_watts,
         cpu_watts: args.cpu_watts,
         carbon: args
             .carbon_intensity
             .map(|grams_per_kwh| Carbon { grams_per_kwh, source: "--carbon-intensity".to_owned() }),
-    })
+    }
+}
+
+fn sort(sort: args::Sort) -> Sort {
+    match sort {
+        args::Sort::Cost => Sort::Cost,
+        args::Sort::Failures => Sort::Failures,
+        args::Sort::Rate => Sort::Rate,
+        args::Sort::Recent => Sort::Recent,
+        args::Sort::Runs => Sort::Runs,
+        args::Sort::Name => Sort::Name,
+    }
+}
+
+fn dimension(by: args::By) -> By {
+    match by {
+        args::By::Cause => By::Cause,
+        args::By::User => By::User,
+        args::By::Account => By::Account,
+        args::By::Qos => By::Qos,
+        args::By::Partition => By::Partition,
+        args::By::Gpu => By::Gpu,
+        args::By::Week => By::Week,
+    }
+}
+
+/// The plain statistics, or the sums apart.
+fn statistics(world: World<'_>, args: &args::Stats, printer: &Printer) -> Result<(), Failure> {
+    let wanted = past(world, &args.past, Depth::Steps)?;
+    let question = question(args, wanted.filter.clone());
+    // Files tell of runs and not of whole records, which the plain statistics judge.
+    let apart = args.format.is_some() || !wanted.files.is_empty();
+    let Some(by) = args.by.or_else(|| apart.then_some(args::By::Partition)) else {
+        return printer.print(&answer::stats::stats(world, &question)?);
+    };
+    if by == args::By::Cause && !wanted.files.is_empty() {
+        let message = "the cause of a failure is not in a file of runs".to_owned();
+        return Err(usage(message, "--by user, account, qos, partition, gpu or week"));
+    }
+    let sums = breakdown_by(world, &wanted, &question, dimension(by))?;
+    let Some(args::Table::Csv) = args.format else { return printer.print(&sums) };
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    render::write_csv(&sums, &mut out)?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Zero is all.
+fn limit(limit: usize) -> Option<usize> {
+    (limit > 0).then_some(limit)
 }
 
 /// The window, with one "now" for both of its ends.

@@ -41,6 +41,10 @@ pub struct Settings {
     pub scan: Scan,
     /// Diagnosing.
     pub diagnose: Diagnose,
+    /// What counts as doing nothing.
+    pub idle: Idle,
+    /// What is worth saying about how a job used what it held.
+    pub findings: Findings,
     /// Energy and carbon.
     pub energy: Energy,
     /// Finding notes.
@@ -79,6 +83,56 @@ pub struct Diagnose {
     pub array_tasks: usize,
     /// Last lines of a log that are shown at most where the cause is unknown.
     pub tail_lines: usize,
+}
+
+/// What counts as doing nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Idle {
+    /// Seconds that a run has to take at least.
+    pub least_seconds: u64,
+    /// Thousandths of a core that it kept busy at most.
+    pub most_busy_permille: u64,
+    /// Bytes that it moved in a second at most.
+    pub most_bytes_per_second: u64,
+}
+
+/// From where on something is worth saying about how a job used what it held.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Findings {
+    /// Seconds below which CPU and memory are not judged.
+    pub least_seconds: u64,
+    /// Seconds below which the time limit is not judged.
+    pub least_seconds_time: u64,
+    /// Seconds below which GPUs are not judged.
+    pub least_seconds_gpu: u64,
+    /// Share of the time limit.
+    pub time_percent: u64,
+    /// Share of the memory.
+    pub memory_percent: u64,
+    /// Bytes of it that were left over.
+    pub memory_left_bytes: u64,
+    /// Share of the CPUs.
+    pub cpu_percent: u64,
+    /// Share of the CPU time that was spent in the kernel.
+    pub kernel_percent: u64,
+    /// Bytes moved.
+    pub moved_bytes: u64,
+    /// Bytes moved in a second.
+    pub moved_bytes_per_second: u64,
+    /// How much less CPU time the slowest task used.
+    pub straggler_percent: u64,
+    /// How much more memory the largest task used.
+    pub imbalance_percent: u64,
+    /// Page faults of one task.
+    pub page_faults: u64,
+    /// Share of the GPUs below which they were idle.
+    pub gpu_idle_percent: u64,
+    /// Share of the GPUs below which they were little used.
+    pub gpu_percent: u64,
+    /// Share of the CPUs below which GPUs that are not measured may have been idle.
+    pub gpu_suspect_cpu_percent: u64,
 }
 
 /// Energy and carbon; zero where nobody has told.

@@ -1,8 +1,7 @@
 //! Kilowatt-hours from what was allocated.
 //!
-//! Nothing here is measured. Accounting can hold measured joules, but those of whole nodes: right
-//! only for a run that had its nodes to itself, which its record does not say. So they are not
-//! read, and an estimate with its range is given. Every figure it rests on is a row of
+//! Nothing here is measured: accounting can hold joules, but those of whole nodes, and what is known
+//! of them stands in a sum of its own. Here an estimate with its range is given. Every figure it rests on is a row of
 //! `energy_constants.tsv`, with its source; a site that knows better replaces it.
 
 use super::{Held, HostTime};
@@ -19,6 +18,9 @@ pub enum Method {
     /// Watts of an allocated GPU and of an allocated core, times hours, and nothing else: figures
     /// that compare with those of other tools.
     Flat,
+    /// The formula and the defaults of Green Algorithms (Lannelongue, Grealey and Inouye, Advanced
+    /// Science 8 (2021) 2100707): board power and cores at full load, memory, machine room.
+    GreenAlgorithms,
 }
 
 /// What a site, or whoever asks, knows better than the constants.
@@ -114,6 +116,8 @@ pub struct Energy {
     gpu_node: Figure,
     cpu_node: Figure,
     pue: Figure,
+    /// Of a type that is not known.
+    other_gpu: Figure,
 }
 
 impl Energy {
@@ -137,6 +141,7 @@ impl Energy {
                 gpu_node: find("factor", "gpu-node"),
                 cpu_node: find("factor", "cpu-node"),
                 pue: known(site.pue).unwrap_or_else(|| find("factor", "pue")),
+                other_gpu: find("gpu", "*"),
             },
             Method::Flat => {
                 let one = Figure::exactly(1.0);
@@ -150,6 +155,22 @@ impl Energy {
                     gpu_node: one,
                     cpu_node: one,
                     pue: one,
+                    other_gpu: find("gpu", "*"),
+                }
+            }
+            Method::GreenAlgorithms => {
+                let one = Figure::exactly(1.0);
+                Self {
+                    method,
+                    gpus,
+                    gpu_watts: known(site.gpu_watts),
+                    gpu_load: one,
+                    core: known(site.core_watts).unwrap_or_else(|| find("green", "core")),
+                    memory: find("green", "memory"),
+                    gpu_node: one,
+                    cpu_node: one,
+                    pue: known(site.pue).unwrap_or_else(|| find("green", "pue")),
+                    other_gpu: find("green", "gpu"),
                 }
             }
         }
@@ -201,14 +222,16 @@ impl Energy {
             say("GPU load", self.gpu_load, "");
         }
         say("core", self.core, "W");
-        if estimate {
+        if self.method != Method::Flat {
             say("memory", self.memory, "W/GB");
-            if gpus {
-                say("GPU node", self.gpu_node, "times");
-            }
-            if held.on_cpus.core_seconds > 0 {
-                say("CPU node", self.cpu_node, "times");
-            }
+        }
+        if estimate && gpus {
+            say("GPU node", self.gpu_node, "times");
+        }
+        if estimate && held.on_cpus.core_seconds > 0 {
+            say("CPU node", self.cpu_node, "times");
+        }
+        if self.method != Method::Flat {
             say("PUE", self.pue, "");
         }
         said
@@ -224,6 +247,7 @@ impl Energy {
     pub fn missing(&self) -> Vec<&'static str> {
         match self.method {
             Method::Estimate => vec!["storage", "network"],
+            Method::GreenAlgorithms => vec!["the rest of the node", "storage", "network"],
             Method::Flat => vec!["memory", "the rest of the node", "storage", "network", "cooling"],
         }
     }
@@ -233,8 +257,7 @@ impl Energy {
         if let Some(watts) = self.gpu_watts {
             return watts;
         }
-        let other = self.gpus.iter().find(|row| row.key == "*");
-        let whole = self.find(name).or(other).map_or(Figure::exactly(0.0), |row| row.figure);
+        let whole = self.find(name).map_or(self.other_gpu, |row| row.figure);
         whole.times(Figure::exactly(slices(name).map_or(1.0, |slices| f64::from(slices) / 7.0)))
     }
 
@@ -403,6 +426,20 @@ mod tests {
         // A slice of three sevenths of an A100.
         near(energy.board("a100_3g.20gb").0[1], 400.0 * 3.0 / 7.0);
         near(energy.board("nvidia_a100_1g.5gb").0[1], 400.0 / 7.0);
+    }
+
+    #[test]
+    fn green_algorithms_by_its_formula() {
+        // E = t x (cores x P x use + memory x 0.3725 W) x PUE: 2 GPUs of a type nobody knows for an
+        // hour beside 4 cores and 10 GB: (400 + 48 + 3.725) x 1.56 W.
+        let energy = Energy::new(Method::GreenAlgorithms, &Site::default());
+        let mut two = held("quantum", 2, 4, 0);
+        // Ten GB are 9536.743 MiB; the sum is in whole MiB-seconds.
+        two.beside_gpus.mib_seconds = 10_000_000_000 * HOUR / (1 << 20);
+        let used = energy.of(&two).expect("recorded");
+        near((used.value * 1e5).round() / 1e5, 0.704_69);
+        assert_eq!(used.bounds, None);
+        assert!(energy.missing().contains(&"the rest of the node"));
     }
 
     #[test]

@@ -51,6 +51,7 @@ const SHAPES: &[Shape] = &[
             "--jobs",
             "--name",
             "--partition",
+            "--qos",
             "--starttime",
             "--state",
             "--user",

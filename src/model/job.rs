@@ -1,9 +1,11 @@
 //! One run of a job, with its steps, as the scheduler recorded it.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{Bytes, Exit, JobId, Known, Span, State, StepId, Tres};
+use super::{Bytes, Exit, JobId, Known, NodeUse, Span, State, StepId, Tres};
 
 /// What an amount of memory is counted per.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -77,10 +79,16 @@ pub struct Job {
     pub ended: Known<Timestamp>,
     /// Wall time.
     pub elapsed: Known<Span>,
+    /// For how long of that span it was suspended; the wall time leaves it out.
+    pub suspended: Known<Span>,
     /// The time limit.
     pub limit: Known<Span>,
     /// CPU time used by all steps.
     pub cpu_time: Known<Span>,
+    /// Joules that its nodes drew meanwhile; not gathered where the site has no meter.
+    pub energy: Known<u64>,
+    /// Whether it had its nodes to itself.
+    pub exclusive: Known<bool>,
     /// The memory request.
     pub requested_memory: Known<Memory>,
     /// Nodes allocated.
@@ -111,12 +119,21 @@ pub struct Job {
     pub command: Option<String>,
     /// The owner's comment.
     pub comment: Option<String>,
+    /// What the site's own programs noted about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admin_comment: Option<String>,
+    /// What a monitoring of the site measured on its nodes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub measured: Vec<NodeUse>,
     /// What this job waits for.
     pub dependency: Option<String>,
     /// The steps, in the order recorded.
     pub steps: Vec<Step>,
     /// Earlier runs of the same job, oldest first.
     pub earlier: Vec<Job>,
+    /// What else is recorded, by the scheduler's own names and as it printed it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub recorded: BTreeMap<String, String>,
     /// Where the record came from.
     pub source: Source,
 }
@@ -143,8 +160,11 @@ impl Job {
             started: Known::NotGathered,
             ended: Known::NotGathered,
             elapsed: Known::NotGathered,
+            suspended: Known::NotGathered,
             limit: Known::NotGathered,
             cpu_time: Known::NotGathered,
+            energy: Known::NotGathered,
+            exclusive: Known::NotGathered,
             requested_memory: Known::NotGathered,
             nodes: Known::NotGathered,
             cpus: Known::NotGathered,
@@ -160,9 +180,12 @@ impl Job {
             stderr: None,
             command: None,
             comment: None,
+            admin_comment: None,
+            measured: Vec::new(),
             dependency: None,
             steps: Vec::new(),
             earlier: Vec::new(),
+            recorded: BTreeMap::new(),
             source,
         }
     }
@@ -180,13 +203,16 @@ impl Job {
             &mut self.stderr,
             &mut self.command,
             &mut self.comment,
+            &mut self.admin_comment,
             &mut self.dependency,
         ];
         texts.into_iter().flatten().for_each(&mut *change);
+        self.recorded.values_mut().for_each(&mut *change);
         for step in &mut self.steps {
             change(&mut step.name);
             let texts = [&mut step.submit_line, &mut step.stdout, &mut step.stderr];
             texts.into_iter().flatten().for_each(&mut *change);
+            step.recorded.values_mut().for_each(&mut *change);
         }
         for earlier in &mut self.earlier {
             earlier.each_text(change);
@@ -215,6 +241,15 @@ impl Job {
             .max_by_key(|(rss, _)| *rss)
     }
 
+    /// The share of the time of its GPUs that they were busy, as measured on the nodes.
+    pub fn measured_gpu_use(&self) -> Option<f64> {
+        let gpus = self.measured.iter().flat_map(|node| &node.gpus);
+        let shares: Vec<f64> = gpus.filter_map(|gpu| gpu.percent).collect();
+        #[expect(clippy::cast_precision_loss, reason = "GPUs of a job are few")]
+        let count = shares.len() as f64;
+        (count > 0.0).then(|| shares.iter().sum::<f64>() / count / 100.0)
+    }
+
     /// The memory that one node may use, from what was allocated.
     pub fn memory_per_node(&self) -> Option<Bytes> {
         let total = self.allocated.memory().or_else(|| self.requested.memory())?;
@@ -233,6 +268,10 @@ pub struct Step {
     pub state: State,
     /// Its exit; not gathered where the scheduler leaves it empty.
     pub exit: Known<Exit>,
+    /// Its start.
+    pub started: Known<Timestamp>,
+    /// Its end.
+    pub ended: Known<Timestamp>,
     /// Wall time.
     pub elapsed: Known<Span>,
     /// CPU time.
@@ -241,6 +280,8 @@ pub struct Step {
     pub tasks: Known<u64>,
     /// Nodes.
     pub nodes: Known<u64>,
+    /// CPUs.
+    pub cpus: Known<u64>,
     /// The nodes it ran on.
     pub node_list: Option<String>,
     /// The most that one task used, as sampled; not gathered before the first sample.
@@ -255,4 +296,78 @@ pub struct Step {
     pub stderr: Option<String>,
     /// What it was given.
     pub allocated: Tres,
+    /// What else was measured of it, where that was asked for.
+    #[serde(skip_serializing_if = "Usage::is_unasked")]
+    pub usage: Usage,
+    /// What else is recorded, by the scheduler's own names and as it printed it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub recorded: BTreeMap<String, String>,
+}
+
+impl Step {
+    /// A record that says nothing yet but its id and state.
+    pub fn bare(id: StepId, state: State) -> Self {
+        Self {
+            id,
+            name: String::new(),
+            state,
+            exit: Known::NotGathered,
+            started: Known::NotGathered,
+            ended: Known::NotGathered,
+            elapsed: Known::NotGathered,
+            cpu_time: Known::NotGathered,
+            tasks: Known::NotGathered,
+            nodes: Known::NotGathered,
+            cpus: Known::NotGathered,
+            node_list: None,
+            max_rss: Known::NotGathered,
+            max_rss_node: None,
+            submit_line: None,
+            stdout: None,
+            stderr: None,
+            allocated: Tres::default(),
+            usage: Usage::default(),
+            recorded: BTreeMap::new(),
+        }
+    }
+}
+
+/// What was measured of the tasks of one step.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Usage {
+    /// By resource, the sum over the tasks: what they took in.
+    pub total: Tres,
+    /// By resource, the most that one task took in.
+    pub most: Tres,
+    /// By resource, the mean over the tasks.
+    pub average: Tres,
+    /// By resource, the sum over the tasks: what they put out.
+    pub total_out: Tres,
+    /// CPU time in the program.
+    pub user_cpu: Known<Span>,
+    /// CPU time in the kernel.
+    pub system_cpu: Known<Span>,
+    /// CPU time of a task, on average.
+    pub average_cpu: Known<Span>,
+    /// CPU time of the task that used least.
+    pub least_cpu: Known<Span>,
+    /// The node of that task.
+    pub least_cpu_node: Option<String>,
+    /// The most memory of a task, on average.
+    pub average_rss: Known<Bytes>,
+    /// Page faults of the task that had most.
+    pub page_faults: Known<u64>,
+    /// The most bytes that one task read.
+    pub read: Known<Bytes>,
+    /// The most bytes that one task wrote.
+    pub written: Known<Bytes>,
+    /// Joules that its nodes drew meanwhile.
+    pub energy: Known<u64>,
+}
+
+impl Usage {
+    /// Whether it holds nothing.
+    fn is_unasked(&self) -> bool {
+        *self == Self::default()
+    }
 }

@@ -11,7 +11,10 @@ mod id;
 mod job;
 mod known;
 mod limits;
+mod node_use;
 mod notice;
+pub mod request;
+mod run;
 mod state;
 mod tres;
 mod units;
@@ -20,10 +23,16 @@ mod verdict;
 pub use edit::{Edit, EditError};
 pub use exit::{Exit, signal_name};
 pub use id::{IdError, JobId, Part, StepId};
-pub use job::{Job, Memory, MemoryScope, Source, Step};
+pub use job::{Job, Memory, MemoryScope, Source, Step, Usage};
 pub use known::Known;
 pub use limits::Limits;
+pub use node_use::{GpuUse, NodeUse};
 pub use notice::{Level, Notice};
+pub use run::{
+    Allowance, FlatError, FlatField, History, Idle, Maybe, Names, Owner, Part as RunPart,
+    RUN_SCHEMA, Rows, Run, StepKind, StepUse, Symbol, busy, is_failed, is_out_of_memory,
+    run_fields,
+};
 pub use state::{BaseState, State};
 pub use tres::Tres;
 pub use units::{Bytes, Span, UnitError};

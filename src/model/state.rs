@@ -112,6 +112,11 @@ impl State {
 }
 
 impl BaseState {
+    /// The scheduler's word for it; empty for a state that is not known.
+    pub fn word(self) -> &'static str {
+        WORDS.iter().find(|(_, _, base)| *base == self).map_or("", |(word, _, _)| word)
+    }
+
     /// Every state word that a filter or a rule may name.
     pub fn words() -> impl Iterator<Item = &'static str> {
         WORDS.iter().map(|(word, _, _)| *word)

@@ -48,6 +48,14 @@ impl Tres {
         })
     }
 
+    /// The type of the GPUs; of several types all, with `+` between them.
+    pub fn gpu_type(&self) -> Option<String> {
+        let typed = self.0.iter().filter(|(_, count)| *count != "0");
+        let types: Vec<&str> =
+            typed.filter_map(|(name, _)| name.strip_prefix("gres/gpu:")).collect();
+        (!types.is_empty()).then(|| types.join("+"))
+    }
+
     /// Whether anything is listed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -3,12 +3,8 @@
 use super::script_edit::Edits;
 use super::setting::{Sources, steps_have_their_own};
 use super::{Proposal, Target};
+use crate::model::request::{after_memory_limit, round_memory};
 use crate::model::{BaseState, Bytes, Job, Limits, MemoryScope};
-
-/// A job killed at its limit is a censored measurement: its need is the limit or anything above.
-/// Doubling finds any need in the fewest further failures and ends at less than twice the need;
-/// a smaller step saves less memory than one more lost run costs.
-const LIMIT_FACTOR: u64 = 2;
 
 /// What was sampled is the truth up to the last sample (30 s apart by default) and grows somewhat
 /// with the input: 30 % above it.
@@ -56,7 +52,7 @@ pub(super) fn propose(
     if let Some(asked) = asked.filter(|asked| *asked != base) {
         because = format!("{because} ({}, that is {asked})", setting.in_words());
     }
-    let mut amount = round_up(wanted);
+    let mut amount = round_memory(wanted);
     if amount > wanted {
         because.push_str(", rounded up");
     }
@@ -82,7 +78,7 @@ fn wanted(target: &Target<'_>, unit: &Unit, base: Bytes) -> (Bytes, String) {
     let job = target.job;
     let killed = job.state.base == BaseState::OutOfMemory
         || job.steps.iter().any(|step| step.state.base == BaseState::OutOfMemory);
-    let limit = base.0.saturating_mul(LIMIT_FACTOR);
+    let limit = after_memory_limit(base).0;
     let mut best = limit;
     let name = unit.name;
     let mut because = if killed {
@@ -99,11 +95,12 @@ fn wanted(target: &Target<'_>, unit: &Unit, base: Bytes) -> (Bytes, String) {
             because = format!("{because} (MaxRSS {peak} was sampled before the end)");
         }
     }
-    if let Some(suggestion) = target.suggestion {
-        let need = suggestion.0.div_ceil(unit.per_node);
-        if need > best {
+    // What many runs say counts for more than what one did not live to say.
+    if let Some(suggestion) = target.memory {
+        let need = suggestion.value.0.div_ceil(unit.per_node);
+        if need > base.0 {
             best = need;
-            because = format!("earlier runs of this work needed {suggestion} per node");
+            because = format!("runs of this work: {}", suggestion.because);
         }
     }
     (Bytes(best), because)
@@ -171,18 +168,6 @@ impl Unit {
         let (most, whose) = caps.chain(per_cpu).min_by_key(|(most, _)| *most)?;
         Some((Bytes(most.0 / Bytes::MIB * Bytes::MIB), whose))
     }
-}
-
-/// To a figure a person would write: 50 MiB steps up to 1000 MiB, then 1, 4 and 16 GiB.
-fn round_up(amount: Bytes) -> Bytes {
-    const STEPS: [(u64, u64); 3] = [
-        (1000 * Bytes::MIB, 50 * Bytes::MIB),
-        (16 * Bytes::GIB, Bytes::GIB),
-        (128 * Bytes::GIB, 4 * Bytes::GIB),
-    ];
-    let within = STEPS.iter().find(|(most, _)| amount.0 <= *most);
-    let step = within.map_or(16 * Bytes::GIB, |(_, step)| *step);
-    Bytes(amount.0.div_ceil(step).saturating_mul(step))
 }
 
 /// The amount in the unit that is written there now, if it is whole in it.

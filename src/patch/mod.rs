@@ -19,7 +19,7 @@ mod time;
 
 use serde::Serialize;
 
-use crate::model::{Bytes, Edit, Job, Limits};
+use crate::model::{Bytes, Edit, Job, Limits, Span};
 use script_edit::Edits;
 use setting::Sources;
 
@@ -36,12 +36,23 @@ pub struct Target<'a> {
     pub job: &'a Job,
     /// What its partition allows.
     pub limits: Option<&'a Limits>,
-    /// Memory per node that earlier runs of the same work needed.
-    pub suggestion: Option<Bytes>,
+    /// Memory per node that the runs of the same work ask for.
+    pub memory: Option<Suggestion<'a, Bytes>>,
+    /// The time limit that they ask for.
+    pub time: Option<Suggestion<'a, Span>>,
     /// Virtual environments that lie in the job's directory.
     pub environments: &'a [String],
     /// The directory of the logs, when it does not exist.
     pub missing_directory: Option<&'a str>,
+}
+
+/// What sizing advises, from runs of the same work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Suggestion<'a, T> {
+    /// How much.
+    pub value: T,
+    /// Why, in a sentence.
+    pub because: &'a str,
 }
 
 /// Where a change belongs.

@@ -24,21 +24,9 @@ fn timed_out(limit: Span) -> Job {
 
 fn step(state: &str, submit_line: Option<&str>) -> Step {
     Step {
-        id: StepId("0".into()),
         name: "a".into(),
-        state: State::parse(state),
-        exit: Known::NotGathered,
-        elapsed: Known::NotGathered,
-        cpu_time: Known::NotGathered,
-        tasks: Known::NotGathered,
-        nodes: Known::NotGathered,
-        node_list: None,
-        max_rss: Known::NotGathered,
-        max_rss_node: None,
         submit_line: submit_line.map(str::to_owned),
-        stdout: None,
-        stderr: None,
-        allocated: Tres::default(),
+        ..Step::bare(StepId("0".into()), State::parse(state))
     }
 }
 
@@ -60,7 +48,8 @@ fn target<'a>(script: &'a str, job: &'a Job) -> Target<'a> {
         submit_line: None,
         job,
         limits: None,
-        suggestion: None,
+        memory: None,
+        time: None,
         environments: &[],
         missing_directory: None,
     }
@@ -142,9 +131,31 @@ fn what_was_measured_counts_when_it_is_more() {
     assert!(change.because.contains("MaxRSS") && change.because.contains("300M"));
     assert_eq!(step(80 * MIB).to, "--mem=200M");
     let mut suggested = target("#!/bin/bash\n", &job);
-    suggested.suggestion = Some(Bytes(3 * GIB));
+    suggested.memory = Some(Suggestion { value: Bytes(3 * GIB), because: "5 runs" });
     let change = propose(&suggested, &[Edit::Memory]).changes.swap_remove(0);
     assert_eq!((change.to.as_str(), change.from), ("--mem=3G", None));
+    assert_eq!(change.because, "runs of this work: 5 runs");
+    // Less than twice the limit, but more than it: what runs say counts.
+    suggested.memory = Some(Suggestion { value: Bytes(150 * MIB), because: "5 runs" });
+    let change = propose(&suggested, &[Edit::Memory]).changes.swap_remove(0);
+    assert_eq!(change.to, "--mem=150M");
+    // It died with 100 MiB, whatever others needed.
+    suggested.memory = Some(Suggestion { value: Bytes(50 * MIB), because: "5 runs" });
+    let change = propose(&suggested, &[Edit::Memory]).changes.swap_remove(0);
+    assert_eq!(change.to, "--mem=200M");
+}
+
+#[test]
+fn what_runs_of_the_same_work_took_decides_the_time() {
+    let job = timed_out(Span::seconds(3600));
+    let script = with("#SBATCH --time=1:00:00");
+    let mut suggested = target(&script, &job);
+    suggested.time = Some(Suggestion { value: Span::seconds(4500), because: "9 runs" });
+    let change = propose(&suggested, &[Edit::Time]).changes.swap_remove(0);
+    assert_eq!(change.to, "--time=01:15:00");
+    suggested.time = Some(Suggestion { value: Span::seconds(1800), because: "9 runs" });
+    let change = propose(&suggested, &[Edit::Time]).changes.swap_remove(0);
+    assert_eq!(change.to, "--time=01:30:00", "it ran for an hour and was not done");
 }
 
 #[test]

@@ -3,16 +3,8 @@
 use super::script_edit::Edits;
 use super::setting::{Sources, steps_have_their_own};
 use super::{Proposal, Target};
+use crate::model::request::{after_time_limit, round_time};
 use crate::model::{BaseState, Known, Span};
-
-/// The next limit is the last one times 3/2: what a job that ran into its limit still needed is
-/// unknown, and unused time costs nothing but a later start, so a step that is large enough to
-/// end the guessing after two tries (2.25 times) and small enough to keep backfill possible.
-const FACTOR: (u64, u64) = (3, 2);
-
-const MINUTE: u64 = 60;
-const HOUR: u64 = 60 * MINUTE;
-const DAY: u64 = 24 * HOUR;
 
 pub(super) fn propose(
     target: &Target<'_>,
@@ -31,8 +23,12 @@ pub(super) fn propose(
         Known::NotGathered | Known::Unreadable(_) => None,
     };
     let base = ran_with.or(asked).ok_or("the job's time limit is not known")?;
-    let mut limit = round_up(base.as_seconds().saturating_mul(FACTOR.0).div_ceil(FACTOR.1));
+    let mut limit = round_time(after_time_limit(base)).as_seconds();
     let mut because = format!("it ran into its limit of {base}; half as much again, rounded up");
+    if let Some(suggestion) = target.time.filter(|suggestion| suggestion.value > base) {
+        limit = round_time(suggestion.value).as_seconds();
+        because = format!("runs of this work: {}", suggestion.because);
+    }
     if let Some(asked) = asked.filter(|asked| *asked != base) {
         because = format!("{because} ({}, that is {asked})", setting.in_words());
     }
@@ -68,14 +64,4 @@ fn read(value: &str) -> Result<Span, String> {
         Err(_) if unlimited => Err("the job already asks for no time limit".to_owned()),
         Err(error) => Err(format!("{error}: not changed")),
     }
-}
-
-/// To 5 minutes below an hour, 15 minutes below a day, full hours above.
-fn round_up(seconds: u64) -> u64 {
-    let step = match seconds {
-        ..HOUR => 5 * MINUTE,
-        HOUR..DAY => 15 * MINUTE,
-        _ => HOUR,
-    };
-    seconds.div_ceil(step).saturating_mul(step)
 }

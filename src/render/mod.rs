@@ -4,20 +4,29 @@
 //! to write it to a writer. Colours are labels until [`Page`] paints them; text is understandable
 //! without any.
 
+mod breakdown;
 mod diagnosis;
 mod eval;
+mod export;
+mod figures;
 mod job;
 mod json;
 mod kb;
+mod overview;
 mod page;
+mod patterns;
+mod reliability;
 mod retrieval;
 mod settings;
+mod sizing;
 mod stats;
 mod ticket;
 
 use std::io::{self, Write};
 
 use serde::Serialize;
+
+use crate::answer::breakdown::Breakdown;
 
 pub use page::{Label, Look, Page};
 
@@ -46,6 +55,11 @@ pub fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()>
 /// Writes a diagnosis as one block of Markdown for a ticket.
 pub fn write_ticket(answer: &Diagnoses, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     ticket::ticket(answer, &mut Page::new(out, look))
+}
+
+/// Writes sums as comma-separated values.
+pub fn write_csv(sums: &Breakdown, out: &mut dyn Write) -> io::Result<()> {
+    breakdown::csv(sums, out)
 }
 
 /// Writes a report.

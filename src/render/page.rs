@@ -203,7 +203,7 @@ impl<'p> Page<'p> {
                 if index > 0 {
                     pieces.push((Label::Plain, "  ".to_owned()));
                 }
-                let cut = text::truncate(&self.clean(cell), widths[index]);
+                let cut = self.cut(&self.clean(cell), widths[index]);
                 let filled = if columns[index].right {
                     text::pad_left(&cut, widths[index])
                 } else {
@@ -257,6 +257,14 @@ impl<'p> Page<'p> {
         here.strftime(format).to_string()
     }
 
+    /// A text in at most so many columns; in ASCII the mark of what is missing takes three.
+    fn cut(&self, text: &str, columns: usize) -> String {
+        if self.look.ascii && text::width(text) > columns {
+            return self.clean(&text::truncate(text, columns.saturating_sub(2)));
+        }
+        text::truncate(text, columns)
+    }
+
     /// Text that cannot steer the terminal, in ASCII where that is asked for.
     fn clean(&self, piece: &str) -> String {
         let clean = text::printable(piece.as_bytes());
@@ -269,6 +277,8 @@ impl<'p> Page<'p> {
             '‘' | '’' => "'".to_owned(),
             '“' | '”' => "\"".to_owned(),
             '→' => "->".to_owned(),
+            '█' => "#".to_owned(),
+            '░' => ".".to_owned(),
             c if c.is_ascii() => c.to_string(),
             _ => "?".to_owned(),
         };
@@ -325,6 +335,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines.iter().all(|line| text::width(line) <= 32), "{text}");
         assert!(lines[1].ends_with("  123"), "{text}");
+        assert!(lines[1].contains("x...  123") && lines.iter().all(|line| line.len() <= 30));
     }
 
     #[test]

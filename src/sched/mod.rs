@@ -4,6 +4,7 @@
 //! of optional capabilities, so that "keeps no accounting of jobs" is a type and not an error at
 //! run time. Every answer is [`Found`]: the value, and what it lacks.
 
+mod saved;
 pub mod slurm;
 
 use jiff::Timestamp;
@@ -11,6 +12,8 @@ use jiff::Timestamp;
 use crate::config;
 use crate::host::{ExecError, Runner};
 use crate::model::{JobId, Notice};
+
+pub use saved::{Saved, SavedError};
 
 /// A scheduler that jobwise can ask.
 #[derive(Debug)]
@@ -101,12 +104,25 @@ pub struct Filter {
     pub accounts: Vec<String>,
     /// Partitions.
     pub partitions: Vec<String>,
+    /// Qualities of service.
+    pub qos: Vec<String>,
+    /// Clusters; an empty list is the one at hand.
+    pub clusters: Vec<String>,
     /// Job names, whole.
     pub names: Vec<String>,
     /// The begin of the window.
     pub since: Timestamp,
     /// The end of the window.
     pub until: Timestamp,
+}
+
+/// How deep a history is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// What was asked for and given, and how it ended.
+    Allocations,
+    /// Also what the steps used: ten times the work for the scheduler's database.
+    Steps,
 }
 
 /// Why a scheduler gave no answer.

@@ -4,6 +4,8 @@
 //! Slurm 22.05, except that text after a bracket (`n[1-2]-int`), which that version refuses and
 //! later ones take, is taken.
 
+use std::collections::BTreeMap;
+
 /// Why a list was not expanded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostlistError {
@@ -51,6 +53,42 @@ pub fn expand(list: &str, cap: usize) -> Result<Vec<String>, HostlistError> {
         names.append(&mut made);
     }
     Ok(names)
+}
+
+/// The shortest list of some names, each once: names that end in numbers of the same width are
+/// ranges. What [`expand`] makes of it are the same names.
+pub fn compress(names: &[&str]) -> String {
+    let mut plain: Vec<&str> = Vec::new();
+    let mut numbered: BTreeMap<(&str, usize), Vec<u64>> = BTreeMap::new();
+    for name in names {
+        let start = name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let (stem, digits) = name.split_at(start);
+        match digits.parse() {
+            Ok(number) if !stem.is_empty() => {
+                numbered.entry((stem, digits.len())).or_default().push(number);
+            }
+            _ => plain.push(name),
+        }
+    }
+    let mut parts: Vec<String> = plain.into_iter().map(str::to_owned).collect();
+    parts.sort_unstable();
+    parts.dedup();
+    for ((stem, width), mut numbers) in numbered {
+        numbers.sort_unstable();
+        numbers.dedup();
+        let runs: Vec<String> = numbers
+            .chunk_by(|a, b| a + 1 == *b)
+            .map(|run| match run {
+                [first, .., last] => format!("{first:0width$}-{last:0width$}"),
+                [only] => format!("{only:0width$}"),
+                [] => String::new(),
+            })
+            .collect();
+        let list = runs.join(",");
+        let single = numbers.len() == 1;
+        parts.push(if single { format!("{stem}{list}") } else { format!("{stem}[{list}]") });
+    }
+    parts.join(",")
 }
 
 enum Piece<'a> {
@@ -117,6 +155,14 @@ mod tests {
     use super::*;
 
     /// Each pair was printed by `scontrol show hostnames` of Slurm 22.05.
+    #[test]
+    fn names_are_compressed_as_people_write_them() {
+        assert_eq!(compress(&["cn06"]), "cn06");
+        assert_eq!(compress(&["cn03", "cn01", "cn02", "cn10", "cn02"]), "cn[01-03,10]");
+        assert_eq!(compress(&["b1", "a9", "a10", "login"]), "login,a9,a10,b1");
+        assert_eq!(compress(&[]), "");
+    }
+
     #[test]
     fn lists_expand_as_scontrol_does() {
         for (list, hosts) in [

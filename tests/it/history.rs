@@ -1,108 +1,250 @@
-//! What the same work took before: asked for once, and only where it changes what is said.
+//! Records and histories as a user meets them: one job in full, and many from files.
 
 use std::fs;
 
-use crate::run::{Test, fixture};
+use crate::run::{FIXTURES, Test};
 
-/// The record of a run of ten minutes, in this state after so long; its name is `oom`.
-fn record(state: &str, exit: &str, elapsed: &str) -> String {
-    let row = fixture("slurm-22.05/sacct-oom.txt");
-    let row = row.lines().next().expect("a row");
-    row.replace("OUT_OF_MEMORY", state)
-        .replace("0:125", exit)
-        .replace("00:00:02", elapsed)
-        // Its CPU was busy.
-        .replace("00:00.116", elapsed)
-}
-
-/// A cluster whose accounting knows job 67, and so many earlier runs of its name that ended well.
-fn with_past(name: &str, job: &str, earlier: &[&str]) -> Test {
-    let test = Test::slurm(name);
-    for (index, elapsed) in earlier.iter().enumerate() {
-        let id = (index + 1).to_string();
-        let row = record("COMPLETED", "0:0", elapsed);
-        test.record(&id, &row.replacen("67@~@67@~@", &format!("{id}@~@{id}@~@"), 1));
-        let (from, to) = (test.path("answers/cells"), test.path(&format!("answers/{id}/cells")));
-        fs::remove_file(test.path(&format!("answers/{id}"))).expect("removed");
-        fs::create_dir_all(test.path(&format!("answers/{id}"))).expect("made");
-        fs::rename(from, to).expect("moved");
-    }
-    test.record("67", job);
-    let ids: Vec<String> = (1..=earlier.len()).map(|id| id.to_string()).collect();
-    test.client(
-        "sacct",
-        &format!(
-            r#"case "$*" in
+/// `sacct` of 26.05 with a job and a step of which every column says something of its own.
+const SACCT: &str = r#"case "$*" in
     *--helpformat*) say fields ;;
-    *--batch-script*) ;;
-    *--name=*) root=$answers; for id in {}; do (answers=$root/$id; say_cells "${{*##*--format=}}"); done ;;
-    *--jobs=67*) say 67 ;;
-esac"#,
-            ids.join(" ")
-        ),
-    );
-    let calls = test.path("calls").display().to_string();
-    test.env("CALLS", &calls)
+    *--format=*)
+        format=${*##*--format=}
+        PATH=/usr/bin:/bin awk -v wanted="${format%% *}" '
+            function cell(name, id) {
+                if (name == "JobID") return id
+                if (name == "JobIDRaw") return 7
+                if (name == "State") return "COMPLETED"
+                if (name == "ExitCode") return "0:0"
+                if (name == "DerivedExitCode") return "3:0"
+                if (name == "UID") return 4321
+                if (name == "Submit") return 1796000001
+                if (name == "Eligible") return 1796000062
+                if (name == "Start") return 1796000123
+                if (name == "End") return 1796003784
+                if (name == "Elapsed") return "01:01:01"
+                if (name == "Suspended") return "00:08:09"
+                if (name == "Timelimit") return "02:03:04"
+                if (name == "TotalCPU") return "00:50:51"
+                if (name == "UserCPU") return "00:40:41"
+                if (name == "SystemCPU") return "00:10:10"
+                if (name == "AveCPU") return "00:33:34"
+                if (name == "MinCPU") return "00:22:23"
+                if (name == "ReqMem") return "61G"
+                if (name == "NNodes") return 13
+                if (name == "AllocCPUS") return 87
+                if (name == "NTasks") return 29
+                if (name == "Restarts") return 19
+                if (name == "MaxRSS") return "1111M"
+                if (name == "AveRSS") return "222M"
+                if (name == "MaxPages") return 333
+                if (name == "MaxDiskRead") return "444M"
+                if (name == "MaxDiskWrite") return "555M"
+                if (name == "ConsumedEnergyRaw") return 666666
+                if (name == "Exclusive") return "NODE"
+                if (name == "ReqTRES") return "cpu=71,mem=72G"
+                if (name == "AllocTRES") return "cpu=87,mem=73G,gres/gpu=2"
+                if (name == "TRESUsageInTot") return "cpu=00:50:51,fs/disk=74M,mem=75M"
+                if (name == "TRESUsageInMax") return "mem=76M"
+                if (name == "TRESUsageInAve") return "mem=77M"
+                if (name == "TRESUsageOutTot") return "fs/disk=78M"
+                return "the-" tolower(name)
+            }
+            BEGIN {
+                n = split(wanted, names, ",")
+                split("7 7.0", ids, " ")
+                for (row = 1; row <= 2; row++) {
+                    line = ""
+                    for (i = 1; i <= n; i++) line = line (i > 1 ? "@~@" : "") cell(names[i], ids[row])
+                    print line
+                }
+            }' ;;
+esac"#;
+
+fn whole(name: &str) -> Test {
+    let test = Test::new(name);
+    let fields = fs::read_to_string(format!("{FIXTURES}/slurm-26.05/sacct-helpformat.txt"));
+    test.answer("fields", &fields.expect("a fixture"));
+    test.client("sacct", SACCT);
+    let unknown = "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1";
+    test.client("scontrol", unknown);
+    test.client("squeue", unknown);
+    test.env("COLUMNS", "200")
 }
 
-const LIMIT: &str =
-    "slurmstepd: error: *** JOB 67 ON c04 CANCELLED AT 2026-11-30T10:44:33 DUE TO TIME LIMIT ***\n";
-
 #[test]
-fn a_run_that_never_needed_so_long_gets_no_more_time() {
-    let job = record("TIMEOUT", "0:0", "00:10:02");
-    let test = with_past("past-enough", &job, &["00:02:00", "00:01:30", "00:02:10"]);
-    test.file("work/oom-67_4294967294.out", format!("step 1\n{LIMIT}").as_bytes());
-    let shown = test.run(&["diagnose", "67"]);
-    shown.ends(0).says("(time_limit)");
-    shown.says("no change 3 runs called oom ended well within 00:02:10, so 00:10:00 was enough");
-    assert!(!shown.stdout.contains("\nchange "), "{}", shown.all());
-    let calls = fs::read_to_string(test.path("calls")).expect("calls");
-    assert_eq!(calls.matches("--name=oom").count(), 1, "{calls}");
-    assert!(calls.lines().count() <= 8, "{calls}");
-    // Runs that took nearly as long say nothing of the kind, and two are no habit.
-    for (name, earlier) in
-        [("past-near", &["00:02:00", "00:08:00", "00:02:10"][..]), ("past-few", &["00:02:00"; 2])]
-    {
-        let test = with_past(name, &job, earlier);
-        test.file("work/oom-67_4294967294.out", format!("step 1\n{LIMIT}").as_bytes());
-        let shown = test.run(&["diagnose", "67"]);
-        shown.ends(0).says("(time_limit)").says("change");
-        assert!(!shown.stdout.contains("no change"), "{}", shown.all());
-        let calls = fs::read_to_string(test.path("calls")).expect("calls");
-        assert!(calls.lines().count() <= 8, "{calls}");
+fn every_column_that_is_asked_for_is_shown() {
+    let test = whole("whole-record");
+    let shown = test.run(&["job", "7", "--all"]);
+    shown.ends(0);
+    // Whatever nothing here reads has a text of its own, and so has most of what is read.
+    let fields = fs::read_to_string(format!("{FIXTURES}/slurm-26.05/sacct-helpformat.txt"));
+    let fields = fields.expect("a fixture");
+    let elsewhere = [
+        "AllocNodes",
+        "BlockID",
+        "ConsumedEnergy",
+        "CPUTime",
+        "CPUTimeRAW",
+        "ElapsedRaw",
+        "GID",
+        "NCPUS",
+        "PlannedCPURAW",
+        "QOSRAW",
+        "ReqCPUFreq",
+        "TimelimitRaw",
+        "WCKeyID",
+    ];
+    let typed = [
+        "JobID",
+        "JobIDRaw",
+        "State",
+        "ExitCode",
+        "DerivedExitCode",
+        "UID",
+        "Submit",
+        "Eligible",
+        "Start",
+        "End",
+        "Elapsed",
+        "Suspended",
+        "Timelimit",
+        "TotalCPU",
+        "UserCPU",
+        "SystemCPU",
+        "AveCPU",
+        "MinCPU",
+        "ReqMem",
+        "NNodes",
+        "AllocCPUS",
+        "NTasks",
+        "Restarts",
+        "MaxRSS",
+        "AveRSS",
+        "MaxPages",
+        "MaxDiskRead",
+        "MaxDiskWrite",
+        "ConsumedEnergyRaw",
+        "Exclusive",
+        "ReqTRES",
+        "AllocTRES",
+        "TRESUsageInTot",
+        "TRESUsageInMax",
+        "TRESUsageInAve",
+        "TRESUsageOutTot",
+    ];
+    for name in fields.split_whitespace().filter(|name| !elsewhere.contains(name)) {
+        if !typed.contains(&name) {
+            shown.says(&format!("the-{}", name.to_lowercase()));
+        }
+    }
+    // 1796000001 is 2026-11-30 00:53:21 UTC.
+    for text in [
+        "job 7",
+        "COMPLETED",
+        "worst exit 3:0",
+        "user id 4321",
+        "submitted 2026-11-30 00:53:21",
+        "eligible 2026-11-30 00:54:22",
+        "started 2026-11-30 00:55:23",
+        "ended 2026-11-30 01:56:24",
+        "01:01:01 of 02:03:04",
+        "suspended 00:08:09",
+        "00:50:51",
+        "in program 00:40:41",
+        "in kernel 00:10:10",
+        "mean task 00:33:34",
+        "least task 00:22:23",
+        "61G in all",
+        "nodes 13",
+        "CPUs 87",
+        " 29 ",
+        "restarts 19",
+        "1.08G",
+        "mean memory 222M",
+        "page faults 333",
+        "most read 444M",
+        "most written 555M",
+        "666666 J",
+        "whole nodes",
+        "cpu=71,mem=72G",
+        "mem=73G",
+        "mem=75M",
+        "largest task mem=76M",
+        "mean of tasks mem=77M",
+        "fs/disk=78M",
+    ] {
+        shown.says(text);
     }
 }
 
 #[test]
-fn a_completed_run_that_was_over_at_once_is_doubted() {
-    let job = record("COMPLETED", "0:0", "00:00:12");
-    let long = ["01:02:00", "01:10:00", "01:30:00", "01:01:30", "02:00:00"];
-    let test = with_past("past-short", &job, &long);
-    test.file("work/oom-67_4294967294.out", b"done\n");
-    test.run(&["diagnose", "67"]).ends(0).says(
-        "warning: it was over after 00:00:12; the shortest of 5 runs called oom that ended well \
-         took 01:01:30 hint: look whether it did its work",
-    );
-    let calls = fs::read_to_string(test.path("calls")).expect("calls");
-    assert!(calls.lines().count() <= 4, "{calls}");
-    // As long as ever, or a name whose runs are all short.
-    let usual = with_past("past-usual", &record("COMPLETED", "0:0", "01:00:00"), &long);
-    let quick = with_past("past-quick", &job, &["00:04:00"; 5]);
-    for test in [usual, quick] {
-        let shown = test.run(&["diagnose", "67"]);
-        assert!(!shown.stdout.contains("it was over after"), "{}", shown.all());
-    }
-}
-
-#[test]
-fn a_completed_job_whose_log_ends_in_an_exception_is_not_called_healthy() {
-    let test = with_past("past-raised", &record("COMPLETED", "0:0", "00:00:12"), &[]);
-    let raised = "Traceback (most recent call last):\n  File \"/home/u/a.py\", line 1, in <module>\nKeyError: 'x'\n";
-    test.file("work/oom-67_4294967294.out", raised.as_bytes());
-    let shown = test.run(&["diagnose", "67"]);
+fn gauges_have_ceilings_and_say_what_would_measure_them() {
+    let shown = whole("gauges").run(&["job", "7"]);
+    // 3661 of 7384 s; 3051 CPU-s of 87 x 3661; 1111 MiB at least on a node with 73 / 13 GiB.
+    shown.ends(0).says("TIME [##########..........] 50% 01:01:01 of 02:03:04");
+    shown.says("CPU [....................] 1% 0.8 CPUs of 87.0 CPUs");
+    shown.says("MEMORY [####................] 19% 1.08G of 5.62G on a node");
     shown
-        .ends(0)
-        .says("(application_error)")
-        .says("the state is that of the script's last command");
+        .says("GPU n/a of 2.0 GPUs: not measured; a site measures it with AutoDetect=nvml or rsmi");
+    let told = whole("gauges-json").run(&["job", "7", "--json"]).json();
+    assert_eq!(told["schema"], "jobwise/job/1");
+    assert_eq!(told["jobs"][0]["gauges"][0]["of"], 7384.0);
+    assert!(told["jobs"][0]["gauges"][3]["used"].is_null());
+    // The step exited well, but the highest exit of all was 3.
+    let codes: Vec<&str> = told["jobs"][0]["findings"]
+        .as_array()
+        .expect("findings")
+        .iter()
+        .filter_map(|finding| finding["code"].as_str())
+        .collect();
+    assert!(codes.contains(&"failed-step"), "{codes:?}");
+}
+
+#[test]
+fn a_recording_of_another_question_shows_what_it_holds() {
+    // The demo was recorded by diagnoses, whose query has fewer columns.
+    let shown = Test::new("demo-job").run(&["--demo", "job", "10"]);
+    shown.ends(0).says("checksum").says("FAILED").says("STEP");
+    assert!(!shown.all().contains("holds only the jobs"), "{}", shown.all());
+}
+
+#[test]
+fn an_export_reads_back_to_itself() {
+    let test = Test::new("export");
+    let saved = format!("{FIXTURES}/slurm-24.11/sacct-all-fields.psv");
+    let lines = test.run(&["export", "--from", &saved]);
+    lines.ends(0);
+    assert!(lines.stdout.lines().count() > 10);
+    assert!(lines.stdout.lines().all(|line| line.starts_with("{\"schema\":\"jobwise/run/1\"")));
+    assert!(lines.stderr.contains("local times"), "{}", lines.stderr);
+    let first = test.file("work/first.ndjson", lines.stdout.as_bytes());
+    let again = test.run(&["export", "--from", &first.display().to_string()]);
+    assert_eq!(again.ends(0).stdout, lines.stdout);
+    // A table holds the same, and the same file twice holds no more.
+    let table = test.run(&["export", "--format", "csv", "--from", &saved]);
+    let second = test.file("work/second.csv", table.stdout.as_bytes());
+    let second = second.display().to_string();
+    let both = test.run(&["export", "--from", &second, &second]);
+    assert_eq!(both.ends(0).stdout, lines.stdout);
+}
+
+#[test]
+fn a_file_that_is_no_accounting_is_told_so() {
+    let test = Test::new("no-accounting");
+    test.file("work/notes.txt", b"hello\n");
+    let shown = test.run(&["export", "--from", "notes.txt"]);
+    shown.ends(64).fails_with(
+        "notes.txt: no heading says what its columns are",
+        "save it with sacct -P -o ALL, or name its columns: --columns JobID,State,...",
+    );
+}
+
+#[test]
+fn secrets_do_not_leave_in_an_export() {
+    let test = Test::new("export-secret");
+    let rows = "JobID|State|JobName|SubmitLine\n\
+                7|FAILED|x|sbatch --export=HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz012345 run.sh\n";
+    test.file("work/rows.txt", rows.as_bytes());
+    let shown = test.run(&["export", "--from", "rows.txt"]);
+    assert!(!shown.ends(0).stdout.contains("abcdefghijklmnop"), "{}", shown.stdout);
 }

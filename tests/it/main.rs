@@ -21,4 +21,5 @@ mod suites;
 mod text;
 mod ticket;
 mod usage;
+mod workloads;
 mod wrappers;

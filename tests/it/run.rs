@@ -42,6 +42,20 @@ say_cells() {
     done
     printf '%s\n' "${row#@~@}"
 }
+# The rows of an answer in other columns than those that it is kept in.
+say_columns() {
+    IFS= read -r kept <"$answers/columns" || :
+    wanted=$2 IFS=,
+    say "$1" | while IFS= read -r line; do
+        for name in $kept; do
+            eval "cell_$name=\${line%%@~@*}"
+            line=${line#*@~@}
+        done
+        row=
+        for name in $wanted; do eval "row=\$row@~@\$cell_$name"; done
+        printf '%s\n' "${row#@~@}"
+    done
+}
 pause() { PATH=/usr/bin:/bin sleep "$1"; }
 "#;
 
@@ -66,6 +80,7 @@ impl Test {
     pub(crate) fn slurm(name: &str) -> Self {
         let test = Self::new(name);
         test.answer("fields", &fixture("slurm-22.05/sacct-helpformat.txt"));
+        test.answer("columns", COLUMNS);
         test.record("67", &fixture("slurm-22.05/sacct-oom.txt"));
         test.answer("partition", &fixture("slurm-22.05/scontrol-partition-gpu.txt"));
         test.answer("sizes", &fixture("slurm-22.05/sinfo-gpu.txt"));
@@ -252,7 +267,12 @@ const SACCT: &str = r#"case "$*" in
     *--helpformat*) say fields ;;
     *--version*) echo "slurm 22.05.8" ;;
     *--batch-script*) [ ! -f "$answers/script" ] || say script ;;
-    *--jobs=*) id=${*##*--jobs=}; [ ! -f "$answers/$id" ] || say "$id" ;;
+    *--jobs=*) id=${*##*--jobs=}; format=${*##*--format=}
+        [ -f "$answers/$id" ] || exit 0
+        case "$format" in
+            *,AveCPU,*) say_columns "$id" "${format%% *}" ;;
+            *) say "$id" ;;
+        esac ;;
     *--format=*) say_cells "${*##*--format=}" ;;
 esac"#;
 /// The columns of the recorded queries by id.

@@ -6,8 +6,12 @@ use super::shared::Dated;
 use super::surroundings::Surroundings;
 use super::{Diagnosis, history};
 use crate::classify::{Rules, Silence};
-use crate::model::{Edit, Notice, Outcome, Verdict};
-use crate::patch::{self, Altered, Patch, Refused, Target};
+use crate::history::sizing::{Amount, Basis, Flag, sizing};
+use crate::history::workloads::workloads;
+use crate::model::{
+    Bytes, Edit, History, Idle, Job, JobId, Limits, Notice, Outcome, Run, Span, Verdict,
+};
+use crate::patch::{self, Altered, Patch, Refused, Suggestion, Target};
 use crate::sched::SchedError;
 use crate::script::{self, Ignored, NoteKind};
 use crate::text;
@@ -32,6 +36,7 @@ pub(super) fn propose(
     rules: &Rules,
     told: &mut Diagnosis,
     silence: Option<Silence>,
+    idle: Idle,
     surroundings: &mut impl Surroundings,
 ) -> Option<Patch> {
     let Diagnosis { job, logs, notices, verdict, .. } = told;
@@ -62,6 +67,7 @@ pub(super) fn propose(
         limits.map_err(|error| notices.push(no_limits(partition, &error))).ok()
     });
     notices.extend(limits.as_ref().and_then(Dated::age));
+    let past = if is_larger { surroundings.past(job) } else { None };
     let environments = match &job.work_dir {
         Some(directory) if edits.contains(&Edit::Activate) => environments(surroundings, directory),
         _ => Vec::new(),
@@ -84,13 +90,15 @@ pub(super) fn propose(
             None
         }
     };
+    let advised = Advised::of(job, past.as_deref(), limits.as_ref().map(Dated::limits), idle);
     let target = Target {
         script,
         name: &name,
         submit_line: job.submit_line.as_deref(),
         job,
         limits: limits.as_ref().map(Dated::limits),
-        suggestion: None,
+        memory: advised.memory(),
+        time: advised.time(),
         environments: &environments,
         missing_directory: missing.and_then(Path::to_str),
     };
@@ -98,6 +106,60 @@ pub(super) fn propose(
     patch.refused.extend(refused);
     notices.extend(patch.altered.map(not_exact));
     Some(patch)
+}
+
+/// What sizing advises for the work that a job is a run of.
+#[derive(Default)]
+struct Advised {
+    memory: Option<(Bytes, String)>,
+    time: Option<(Span, String)>,
+}
+
+impl Advised {
+    /// From the runs that began before the job did, and the job itself.
+    fn of(job: &Job, past: Option<&History>, limits: Option<&Limits>, idle: Idle) -> Self {
+        let mut found = Self::default();
+        let Some(past) = past else { return found };
+        let same = |run: &Run| {
+            run.id(&past.names) == JobId { cluster: None, ..job.id.clone() }
+                && run.submitted.get().map(i64::from)
+                    == job.submitted.get().map(jiff::Timestamp::as_second)
+        };
+        let workloads = workloads(past);
+        let of_job = workloads.iter().find(|workload| workload.runs(past).any(same));
+        let Some(workload) = of_job else { return found };
+        let started = job.started.get().map_or(i64::MAX, jiff::Timestamp::as_second);
+        let until = |run: &&Run| run.started.get().is_some_and(|at| i64::from(at) <= started);
+        let runs: Vec<&Run> = workload.runs(past).filter(until).collect();
+        let basis = Basis { risk: Basis::RISK, idle };
+        for advice in sizing(&runs, past, limits, &basis) {
+            // Whether that is more than this run had is the patch's to see.
+            match (advice.flag, advice.suggestion) {
+                (Flag::Time, Some(Amount::Time(span))) => found.time = Some((span, advice.because)),
+                (Flag::Memory, Some(Amount::Memory(bytes))) => {
+                    found.memory = Some((bytes, advice.because));
+                }
+                (Flag::MemoryPerCpu, Some(Amount::Memory(bytes))) => {
+                    let nodes = job.nodes.get().unwrap_or(1).max(1);
+                    let cpus = job.cpus.get().map_or(1, |cpus| (cpus / nodes).max(1));
+                    let bytes = Bytes(bytes.0.saturating_mul(cpus));
+                    found.memory = Some((bytes, advice.because));
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    fn memory(&self) -> Option<Suggestion<'_, Bytes>> {
+        let (value, because) = self.memory.as_ref()?;
+        Some(Suggestion { value: *value, because })
+    }
+
+    fn time(&self) -> Option<Suggestion<'_, Span>> {
+        let (value, because) = self.time.as_ref()?;
+        Some(Suggestion { value: *value, because })
+    }
 }
 
 /// Virtual environments by their usual names in a job's directory.
@@ -177,4 +239,55 @@ fn no_limits(partition: &str, error: &SchedError) -> Notice {
 fn no_script(tried: &[String]) -> Notice {
     let text = format!("the batch script could not be read ({})", tried.join("; "));
     Notice::warning("no-script", text).hint("apply the change by hand")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{BaseState, Known, Maybe, RunPart, Source, State};
+
+    const GIB: u64 = Bytes::GIB;
+
+    #[test]
+    fn a_change_is_sized_by_the_runs_of_the_same_work() {
+        let at = |second: u32| jiff::Timestamp::from_second(i64::from(second)).expect("a time");
+        let mut past = History::default();
+        let name = past.names.intern("assemble");
+        // Eight runs that completed with 64 GiB, at most 47 used, and one that died with 32.
+        past.runs = (1..=9)
+            .map(|number| Run {
+                name: Some(name),
+                submitted: Maybe::some(number * 1000),
+                started: Maybe::some(number * 1000 + 10),
+                ended: Maybe::some(number * 1000 + 900),
+                elapsed: Maybe::some(890),
+                nodes: Maybe::some(1),
+                cpus: Maybe::some(8),
+                allocated_memory: Maybe::some(64 * GIB),
+                node_memory: Maybe::some((39 + u64::from(number)) * GIB),
+                ..Run::bare(number, RunPart::Whole, BaseState::Completed)
+            })
+            .collect();
+        let last = past.runs.last_mut().expect("nine runs");
+        last.state = BaseState::OutOfMemory;
+        last.out_of_memory = true;
+        last.allocated_memory = Maybe::some(32 * GIB);
+        last.node_memory = Maybe::some(31 * GIB);
+        let state = State::parse("OUT_OF_MEMORY");
+        let job = |number: u32| Job {
+            submitted: Known::Value(at(number * 1000)),
+            started: Known::Value(at(number * 1000 + 10)),
+            ..Job::bare(JobId::whole(u64::from(number)), state.clone(), Source::Accounting)
+        };
+        let idle =
+            Idle { least_seconds: 300, most_busy_permille: 10, most_bytes_per_second: 1 << 20 };
+        let advised = Advised::of(&job(9), Some(&past), None, idle);
+        // 47 GiB and 30 %, in steps of four: not twice the limit at which one died.
+        let memory = advised.memory().expect("advice");
+        assert_eq!(memory.value, Bytes(64 * GIB));
+        assert!(memory.because.starts_with("9 runs, the most that one used on a node was 47G"));
+        // Of another number nothing is known, and without a past nothing.
+        assert_eq!(Advised::of(&job(10), Some(&past), None, idle).memory(), None);
+        assert_eq!(Advised::of(&job(9), None, None, idle).memory(), None);
+    }
 }

@@ -1,11 +1,11 @@
 //! What the same work took before: a run that took much longer than ever needed no more time, and one
 //! that was over at once may have done nothing.
 //!
-//! The same work is a job of the same owner and name. Only runs that ended well count, and only where
-//! there are a few. Asked once, and only where the answer would change what is said.
+//! The same work is a job of the same owner, partition and name. Only runs that ended well count, and
+//! only where there are a few. Asked for only where the answer would change what is said.
 
 use super::surroundings::Surroundings;
-use crate::model::{BaseState, Job, Notice, Span};
+use crate::model::{BaseState, Job, Notice, Run, Span};
 use crate::text::count;
 
 /// Fewer runs are no habit.
@@ -26,11 +26,15 @@ struct Past {
 }
 
 fn past(job: &Job, surroundings: &impl Surroundings) -> Option<Past> {
-    let jobs = surroundings.same_work(job)?;
-    let others = jobs.iter().filter(|other| other.id != job.id && other.name == job.name);
-    let well = others.filter(|other| other.state.base == BaseState::Completed);
-    let took: Vec<Span> = well.filter_map(|other| other.elapsed.get()).collect();
-    let (shortest, longest) = (*took.iter().min()?, *took.iter().max()?);
+    let history = surroundings.past(job)?;
+    let name = |run: &Run| run.name.map(|name| history.names.get(name));
+    let same = history.runs.iter().filter(|run| name(run) == Some(job.name.as_str()));
+    // Of the job itself an earlier run may have ended well.
+    let others = same.filter(|run| u64::from(run.number) != job.id.number);
+    let well = others.filter(|run| run.state == BaseState::Completed);
+    let took: Vec<u32> = well.filter_map(|run| run.elapsed.get()).collect();
+    let span = |seconds: &u32| Span::seconds(u64::from(*seconds));
+    let (shortest, longest) = (took.iter().min().map(span)?, took.iter().max().map(span)?);
     Some(Past { runs: took.len(), shortest, longest })
 }
 

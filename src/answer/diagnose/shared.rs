@@ -12,8 +12,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::World;
-use crate::model::{Job, Limits, Notice};
-use crate::sched::{Backend, SchedError};
+use crate::model::{History, Job, Limits, Notice, Source};
+use crate::sched::{Backend, Filter, SchedError, Users};
 
 use super::surroundings::FoundScript;
 
@@ -28,7 +28,11 @@ pub(in crate::answer) struct Shared<'w> {
     pub(super) world: World<'w>,
     scripts: Mutex<BTreeMap<(ClusterName, u64), Arc<FoundScript>>>,
     limits: Mutex<BTreeMap<(ClusterName, String), Result<Dated, SchedError>>>,
+    pasts: Mutex<BTreeMap<PastKey, Option<Arc<History>>>>,
 }
+
+/// What runs are asked for by: user, partition, and the name where it has no number in it.
+type PastKey = (String, String, Option<String>);
 
 /// Limits, and when the cluster named them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -68,7 +72,7 @@ type Kept = BTreeMap<String, BTreeMap<String, Dated>>;
 impl<'w> Shared<'w> {
     /// Nothing was asked for yet.
     pub(in crate::answer) fn new(world: World<'w>) -> Self {
-        Self { world, scripts: Mutex::default(), limits: Mutex::default() }
+        Self { world, scripts: Mutex::default(), limits: Mutex::default(), pasts: Mutex::default() }
     }
 
     /// The batch script of a job; the tasks of an array have one.
@@ -80,6 +84,37 @@ impl<'w> Shared<'w> {
         let key = (cluster_of(job), job.id.number);
         // Tasks that want it meanwhile wait for the one that asks.
         locked(&self.scripts).entry(key).or_insert_with(read).clone()
+    }
+
+    /// The recent runs of a job's user and partition: of its name, a month of them; of a name with a
+    /// number in it, which the next run will not have, a week of all. `None` where nobody can be
+    /// asked or the answer does not come soon: a change can be sized without them.
+    pub(super) fn past(&self, backend: &Backend<'_>, job: &Job) -> Option<Arc<History>> {
+        // Accounting that did not even know the job does not know its past.
+        let source = backend.jobs.as_ref().filter(|_| job.source == Source::Accounting)?;
+        let user = job.uid.get().map(|uid| uid.to_string()).or_else(|| job.user.clone())?;
+        let partition = job.partition.clone()?;
+        let numbered = job.name.bytes().any(|byte| byte.is_ascii_digit()) || job.name.contains(',');
+        let name = (!numbered && !job.name.is_empty()).then(|| job.name.clone());
+        let days = if numbered { 7 } else { 30 };
+        let ask = || {
+            let now = self.world.cluster.now();
+            let until = Timestamp::from_second(now.as_second()).ok()?;
+            let filter = Filter {
+                users: Users::Named(vec![user.clone()]),
+                states: Vec::new(),
+                accounts: Vec::new(),
+                partitions: vec![partition.clone()],
+                qos: Vec::new(),
+                clusters: job.id.cluster.iter().cloned().collect(),
+                names: name.iter().cloned().collect(),
+                since: until.checked_sub(SignedDuration::from_hours(24 * days)).ok()?,
+                until,
+            };
+            source.begun(&filter).ok().map(Arc::new)
+        };
+        let key = (user.clone(), partition.clone(), name.clone());
+        locked(&self.pasts).entry(key).or_insert_with(ask).clone()
     }
 
     /// The limits of a job's partition; `None` where no scheduler can be asked.

@@ -7,12 +7,10 @@ use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
 
-use jiff::SignedDuration;
-
 use crate::host::FileErrorKind;
 use crate::logs::{self, Asked, Located};
-use crate::model::{Job, JobId};
-use crate::sched::{Backend, Filter, Reason, SchedError, Users};
+use crate::model::{History, Job, JobId};
+use crate::sched::{Backend, Reason, SchedError};
 use crate::script::{self, Script};
 
 use super::shared::{Dated, Shared};
@@ -42,15 +40,14 @@ pub(in crate::answer) trait Surroundings {
     /// The limits of its partition, where they can be asked for.
     fn limits(&self, job: &Job, partition: &str) -> Option<Result<Dated, SchedError>>;
 
+    /// Runs of the same user and partition, where they can be asked for and are answered.
+    fn past(&self, job: &Job) -> Option<Arc<History>>;
+
     /// Whether a directory is known not to exist.
     fn lacks_directory(&self, path: &Path) -> bool;
 
     /// Whether a file is there to be read.
     fn has_file(&self, path: &Path) -> bool;
-
-    /// Jobs of the same owner and name that began in the month before; `None` where nobody can be
-    /// asked, or does not answer.
-    fn same_work(&self, job: &Job) -> Option<Vec<Job>>;
 
     /// The scheduler, where it may be asked.
     fn backend(&self) -> Option<&Backend<'_>>;
@@ -71,22 +68,12 @@ pub(super) struct Cluster<'c, 'w> {
     script: OnceCell<Arc<FoundScript>>,
     /// Whether the scheduler is not to be asked: of a child everything comes from its record.
     silent: bool,
-    /// Whether the history of the same work may be asked for: not for every task of an array.
-    asks_history: bool,
 }
-
-/// How far back the same work is looked for.
-const MONTH: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 impl<'c, 'w> Cluster<'c, 'w> {
     pub(super) fn new(backend: &'c Backend<'w>, hints: &'c Hints, shared: &'c Shared<'w>) -> Self {
         let script = OnceCell::new();
-        Self { backend, hints, shared, script, silent: false, asks_history: true }
-    }
-
-    /// The same for one of many jobs.
-    pub(super) fn one_of_many(self, many: bool) -> Self {
-        Self { asks_history: !many, ..self }
+        Self { backend, hints, shared, script, silent: false }
     }
 
     fn read_script(&self, job: &Job) -> &FoundScript {
@@ -134,6 +121,10 @@ impl Surroundings for Cluster<'_, '_> {
         if self.silent { None } else { asked() }
     }
 
+    fn past(&self, job: &Job) -> Option<Arc<History>> {
+        if self.silent { None } else { self.shared.past(self.backend, job) }
+    }
+
     fn lacks_directory(&self, path: &Path) -> bool {
         let listed = self.shared.world.cluster.list(path);
         listed.is_err_and(|error| error.kind == FileErrorKind::Absent)
@@ -141,21 +132,6 @@ impl Surroundings for Cluster<'_, '_> {
 
     fn has_file(&self, path: &Path) -> bool {
         self.shared.world.cluster.open(path).is_ok()
-    }
-
-    fn same_work(&self, job: &Job) -> Option<Vec<Job>> {
-        let facts = self.backend.jobs.as_ref().filter(|_| !self.silent && self.asks_history)?;
-        let until = job.ended.get().or_else(|| job.submitted.get())?;
-        let filter = Filter {
-            users: Users::Named(vec![job.user.clone()?]),
-            states: vec!["COMPLETED".to_owned()],
-            accounts: Vec::new(),
-            partitions: Vec::new(),
-            names: vec![Some(job.name.clone()).filter(|name| !name.is_empty())?],
-            since: until.checked_sub(MONTH).ok()?,
-            until,
-        };
-        Some(facts.list(&filter).ok()?.value)
     }
 
     fn backend(&self) -> Option<&Backend<'_>> {
@@ -213,16 +189,16 @@ impl Surroundings for AtHand {
         None
     }
 
+    fn past(&self, _: &Job) -> Option<Arc<History>> {
+        None
+    }
+
     fn lacks_directory(&self, _: &Path) -> bool {
         false
     }
 
     fn has_file(&self, _: &Path) -> bool {
         false
-    }
-
-    fn same_work(&self, _: &Job) -> Option<Vec<Job>> {
-        None
     }
 
     fn backend(&self) -> Option<&Backend<'_>> {

@@ -25,21 +25,12 @@ fn job(state: &str, code: u32, signal: u32) -> Job {
 
 fn step(id: &str, state: &str, code: u32, signal: u32) -> Step {
     Step {
-        id: StepId(id.to_owned()),
         name: id.to_owned(),
-        state: State::parse(state),
         exit: exit(code, signal),
         elapsed: Known::Value(Span::seconds(60)),
-        cpu_time: Known::NotGathered,
         tasks: Known::Value(1),
         nodes: Known::Value(1),
-        node_list: None,
-        max_rss: Known::NotGathered,
-        max_rss_node: None,
-        submit_line: None,
-        stdout: None,
-        stderr: None,
-        allocated: Tres::default(),
+        ..Step::bare(StepId(id.to_owned()), State::parse(state))
     }
 }
 

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 use super::*;
 use crate::host::{Caller, Cmd, ExecError, Finished};
-use crate::model::{JobId, Known, Span, State, Step, Tres};
+use crate::model::{JobId, Known, Span, State, Step};
 
 /// A machine that has these files, and refuses those of `/root`.
 struct Machine(BTreeMap<String, String>);
@@ -91,21 +91,9 @@ fn job(id: &str, submit_line: Option<&str>) -> Job {
 
 fn step(id: &str, submit_line: &str) -> Step {
     Step {
-        id: StepId(id.into()),
         name: "x".into(),
-        state: State::parse("FAILED"),
-        exit: Known::NotGathered,
-        elapsed: Known::NotGathered,
-        cpu_time: Known::NotGathered,
-        tasks: Known::NotGathered,
-        nodes: Known::NotGathered,
-        node_list: None,
-        max_rss: Known::NotGathered,
-        max_rss_node: None,
         submit_line: Some(submit_line.into()),
-        stdout: None,
-        stderr: None,
-        allocated: Tres::default(),
+        ..Step::bare(StepId(id.into()), State::parse("FAILED"))
     }
 }
 

@@ -9,6 +9,9 @@
 //! and those that differ between releases stand in [`quirks`].
 
 mod fields;
+mod jobstats;
+pub(super) mod json;
+mod numbers;
 mod offers;
 mod past;
 pub mod quirks;
@@ -17,6 +20,8 @@ mod records;
 mod refusal;
 pub mod release;
 mod rows;
+mod runs;
+mod saved;
 mod scontrol;
 mod squeue;
 mod stored;
@@ -31,6 +36,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::config;
@@ -40,11 +46,16 @@ use crate::script::parse_submit_line;
 
 pub use offers::Association;
 
-use super::{Backend, Filter, Found, SchedError, Users};
+use super::{Backend, Depth, Filter, Found, SchedError, Users};
 use fields::{Field, Fields, Layout};
+use numbers::Clock;
 use records::{Reading, Records};
 use release::{Release, Version};
 use rows::{Reader, Row};
+
+pub(super) use past::keep;
+pub(super) use runs::Loader;
+pub(super) use saved::{Heading, TextReader};
 
 /// No site is known to keep ended jobs in the controller for longer.
 const CONTROLLER_MEMORY: SignedDuration = SignedDuration::from_hours(1);
@@ -71,6 +82,11 @@ pub(super) fn detect<'h>(
 /// labelled cases hold their records so.
 pub fn job_from_fields(fields: &BTreeMap<String, String>) -> Result<Job, IdError> {
     records::from_fields(fields)
+}
+
+/// A history in the making, of rows that were printed anywhere.
+pub(super) fn loader(zone: TimeZone) -> Loader {
+    Loader::new(Reading::default(), Clock::new(zone))
 }
 
 /// Questions about jobs.
@@ -106,7 +122,29 @@ impl<'h> Jobs<'h> {
     /// heterogeneous job, or one. Each is the newest run, with its steps and its earlier runs.
     pub fn job(&self, id: &JobId) -> Result<Found<Vec<Job>>, SchedError> {
         let mut notices = Vec::new();
-        let (mut jobs, refusal) = match self.recorded(std::slice::from_ref(id), &mut notices) {
+        let recorded = self.recorded(std::slice::from_ref(id), of_a_job, &mut notices);
+        self.completed(id, recorded, notices)
+    }
+
+    /// As [`Self::job`], with all that accounting has to say. A recording that was made by another
+    /// question holds less: then that.
+    pub fn whole_job(&self, id: &JobId) -> Result<Found<Vec<Job>>, SchedError> {
+        let mut notices = Vec::new();
+        let recorded = self.recorded(std::slice::from_ref(id), Fields::whole, &mut notices);
+        if matches!(recorded, Err(SchedError::NotRecorded { .. } | SchedError::NotInDemo(_))) {
+            return self.job(id);
+        }
+        self.completed(id, recorded, notices)
+    }
+
+    /// What accounting said, with what only the controller can know.
+    fn completed(
+        &self,
+        id: &JobId,
+        recorded: Result<Vec<Job>, SchedError>,
+        mut notices: Vec<Notice>,
+    ) -> Result<Found<Vec<Job>>, SchedError> {
+        let (mut jobs, refusal) = match recorded {
             Ok(jobs) => (jobs, None),
             Err(refusal) => (Vec::new(), Some(refusal)),
         };
@@ -128,14 +166,15 @@ impl<'h> Jobs<'h> {
     /// out. They are of one cluster.
     pub fn several(&self, ids: &[JobId]) -> Result<Found<Vec<Job>>, SchedError> {
         let mut notices = Vec::new();
-        let value = self.recorded(ids, &mut notices)?;
+        let value = self.recorded(ids, of_a_job, &mut notices)?;
         Ok(Found { value, notices })
     }
 
     /// The jobs of a window, newest run of each, without steps or usage.
     pub fn list(&self, filter: &Filter) -> Result<Found<Vec<Job>>, SchedError> {
         let layout = self.fields()?.layout(false);
-        let cmd = self.selection(filter, (filter.since, filter.until), &layout).cap(LIST_LIMIT);
+        let window = (filter.since, filter.until);
+        let cmd = self.selection(filter, window, &layout, Depth::Allocations).cap(LIST_LIMIT);
         // `--state=RUNNING` also lists jobs that ran in the window and ended in it.
         let states: Vec<BaseState> =
             filter.states.iter().map(|word| State::parse(word).base).collect();
@@ -144,8 +183,9 @@ impl<'h> Jobs<'h> {
             (states.is_empty() || states.contains(&State::parse(row.get(Field::State)).base))
                 && (filter.names.is_empty() || filter.names.iter().any(|named| named == name))
         };
-        let reading = Reading { folded: self.is_folded(), cpu_time_lost: false };
-        let (mut reader, mut records) = (Reader::new(&layout), Records::new(reading));
+        let reading = Reading { folded: self.is_folded(), ..Reading::default() };
+        let (mut reader, mut records) =
+            (Reader::new(&layout, rows::DELIMITER), Records::new(reading));
         let mut take = |row: Row<'_>| {
             if wanted(&row) {
                 records.add(&row);
@@ -217,10 +257,13 @@ impl<'h> Jobs<'h> {
         filter: &Filter,
         (since, until): (Timestamp, Timestamp),
         layout: &Layout,
+        depth: Depth,
     ) -> Cmd {
         let epoch = |at: Timestamp| format!("uts{}", at.as_second());
+        let how = ["--parsable2", "--noheader", "--allocations"];
+        let how = if depth == Depth::Steps { &how[..2] } else { &how };
         let mut cmd = self
-            .ask("sacct", &["--parsable2", "--noheader", "--allocations"])
+            .ask("sacct", how)
             .arg(format!("--delimiter={}", rows::DELIMITER))
             .arg(format!("--format={}", layout.format()))
             // Without both, the window depends on the other options.
@@ -237,6 +280,8 @@ impl<'h> Jobs<'h> {
             ("state", &filter.states),
             ("accounts", &filter.accounts),
             ("partition", &filter.partitions),
+            ("qos", &filter.qos),
+            ("clusters", &filter.clusters),
         ];
         for (option, values) in narrow.into_iter().filter(|(_, values)| !values.is_empty()) {
             cmd = cmd.arg(format!("--{option}={}", values.join(",")));
@@ -265,10 +310,15 @@ impl<'h> Jobs<'h> {
     }
 
     /// What accounting holds about ids of one cluster; empty when it holds nothing.
-    fn recorded(&self, ids: &[JobId], notices: &mut Vec<Notice>) -> Result<Vec<Job>, SchedError> {
+    fn recorded(
+        &self,
+        ids: &[JobId],
+        columns: impl FnOnce(&Fields) -> Layout,
+        notices: &mut Vec<Notice>,
+    ) -> Result<Vec<Job>, SchedError> {
         let Some(first) = ids.first() else { return Ok(Vec::new()) };
         let asked: Vec<String> = ids.iter().map(queried).collect();
-        let layout = self.fields()?.layout(true);
+        let layout = columns(self.fields()?);
         // With `--jobs` and no times Slurm looks through all history. `--duplicates` shows the
         // runs before a requeue.
         let cmd = self
@@ -416,6 +466,7 @@ impl<'h> Jobs<'h> {
                 .folds()
                 .unwrap_or_else(|| !records::has_exit_code(rows) || self.is_folded()),
             cpu_time_lost: self.release().is_some_and(quirks::loses_cpu_time),
+            sums_gpus: self.release().is_some_and(quirks::sums_gpus),
         }
     }
 
@@ -549,6 +600,11 @@ fn on_cluster(cmd: Cmd, id: &JobId) -> Cmd {
 fn queried(id: &JobId) -> String {
     let part = if matches!(id.part, Part::Tasks(_)) { Part::Whole } else { id.part.clone() };
     JobId { number: id.number, part, cluster: None }.to_string()
+}
+
+/// The columns that a diagnosis needs.
+fn of_a_job(fields: &Fields) -> Layout {
+    fields.layout(true)
 }
 
 /// Whether the controller gave a part of the record.

@@ -60,6 +60,12 @@ pub static QUIRKS: &[Quirk] = &[
         caveat: None,
     },
     Quirk {
+        id: "gpu-use-of-one",
+        applies: |release| !sums_gpus(release),
+        effect: "gres/gpuutil is that of the last GPU of a step; from 24.05 the sum over all",
+        caveat: None,
+    },
+    Quirk {
         id: "sampled-memory",
         applies: |release| release.is_before(Version(24, 11)) != Some(false),
         effect: "MaxRSS is sampled; work that grows or ends between two samples shows less",
@@ -81,6 +87,11 @@ pub(super) fn is_ambiguous(exit: Exit) -> bool {
 pub(super) fn loses_cpu_time(release: Release) -> bool {
     release.is_before(Version(25, 5)) == Some(false)
         && release.is_before(Version(26, 5)) != Some(false)
+}
+
+/// Whether the use of GPUs is summed over all GPUs of a step, and not that of one of them.
+pub(super) fn sums_gpus(release: Release) -> bool {
+    release.is_before(Version(24, 5)) == Some(false)
 }
 
 /// What to say about these jobs.

@@ -10,9 +10,11 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::model::{
     Bytes, Exit, IdError, Job, JobId, Known, Notice, Part, Source, Span, State, Step, StepId, Tres,
+    Usage,
 };
 
 use super::fields::{Field, Layout};
+use super::jobstats;
 use super::rows::Row;
 use super::values;
 
@@ -22,12 +24,14 @@ const REQUEUE_GAP: SignedDuration = SignedDuration::from_hours(24);
 const CLOCK_SLACK: SignedDuration = SignedDuration::from_secs(60);
 
 /// What the release means for reading a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Reading {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::sched) struct Reading {
     /// Exit codes of 128 and more were printed minus 128.
     pub(super) folded: bool,
     /// A CPU time of zero may be one that was lost.
     pub(super) cpu_time_lost: bool,
+    /// The use of GPUs is the sum over all of a step; before 24.05 it was that of one of them.
+    pub(super) sums_gpus: bool,
 }
 
 /// A step that waits for its run.
@@ -108,7 +112,7 @@ pub(super) fn from_fields(fields: &BTreeMap<String, String>) -> Result<Job, IdEr
         fields.entry("AllocCPUS".to_owned()).or_insert(cpus);
     }
     let layout = Layout::whole();
-    let reading = Reading { folded: true, cpu_time_lost: false };
+    let reading = Reading { folded: true, cpu_time_lost: false, sums_gpus: false };
     let row = Row::from_fields(&layout, &fields);
     let (id, _) = JobId::parse_with_step(row.get(Field::Id))?;
     let mut job = job(&row, id, reading);
@@ -202,6 +206,12 @@ pub(super) fn job(row: &Row<'_>, id: JobId, reading: Reading) -> Job {
         eligible: values::time(row.get(Field::Eligible)),
         ended: values::time(row.get(Field::End)),
         elapsed: if has_begun { values::span(row.get(Field::Elapsed)) } else { Known::NotGathered },
+        suspended: values::span(row.get(Field::Suspended)),
+        energy: values::joules(row.get(Field::Energy)),
+        exclusive: values::exclusive(row.get(Field::Exclusive)),
+        measured: jobstats::read(row.get(Field::AdminComment)),
+        admin_comment: values::text(row.get(Field::AdminComment)),
+        recorded: row.others(),
         started,
         limit: values::span(row.get(Field::Limit)),
         cpu_time: if has_begun { cpu_time(row, over, reading) } else { Known::NotGathered },
@@ -227,25 +237,52 @@ fn read_step(row: &Row<'_>, id: StepId, reading: Reading) -> Step {
     let state = State::parse(row.get(Field::State));
     let over = is_over(&state, row);
     Step {
-        id,
         name: row.get(Field::Name).to_owned(),
         exit: exit(row, Field::Exit, over, reading),
         elapsed: values::span(row.get(Field::Elapsed)),
+        started: values::time(row.get(Field::Start)),
+        ended: values::time(row.get(Field::End)),
         cpu_time: cpu_time(row, over, reading),
         tasks: values::count(row.get(Field::Tasks)),
         nodes: positive(values::count(row.get(Field::Nodes))),
+        cpus: positive(values::count(row.get(Field::Cpus))),
         node_list: values::word(row.get(Field::NodeList)),
-        // The sampler had not run yet: no step uses no memory.
-        max_rss: match values::bytes(row.get(Field::MaxRss)) {
-            Known::Value(Bytes(0)) => Known::NotGathered,
-            known => known,
-        },
+        max_rss: measured(values::bytes(row.get(Field::MaxRss))),
         max_rss_node: values::word(row.get(Field::MaxRssNode)),
         submit_line: values::text(row.get(Field::SubmitLine)),
         stdout: values::text(row.get(Field::Stdout)),
         stderr: values::text(row.get(Field::Stderr)),
         allocated: Tres::parse(row.get(Field::Allocated)),
-        state,
+        usage: usage(row, reading),
+        recorded: row.others(),
+        ..Step::bare(id, state)
+    }
+}
+
+/// What was measured of a step, as far as it was asked for.
+fn usage(row: &Row<'_>, reading: Reading) -> Usage {
+    let mut total = Tres::parse(row.get(Field::TotalIn));
+    let gpus = Tres::parse(row.get(Field::Allocated)).gpus().unwrap_or(u64::MAX);
+    // Of several GPUs it may be that of one; more than one can give is a sum whoever printed it.
+    let is_of_one = |percent: &String| percent.parse().is_ok_and(|percent: u64| percent <= 100);
+    if !reading.sums_gpus && gpus > 1 && total.0.get("gres/gpuutil").is_some_and(is_of_one) {
+        total.0.remove("gres/gpuutil");
+    }
+    Usage {
+        total,
+        most: Tres::parse(row.get(Field::MostIn)),
+        average: Tres::parse(row.get(Field::AverageIn)),
+        total_out: Tres::parse(row.get(Field::TotalOut)),
+        user_cpu: values::span(row.get(Field::UserCpu)),
+        system_cpu: values::span(row.get(Field::SystemCpu)),
+        average_cpu: values::span(row.get(Field::AverageCpu)),
+        least_cpu: values::span(row.get(Field::LeastCpu)),
+        least_cpu_node: values::word(row.get(Field::LeastCpuNode)),
+        average_rss: measured(values::bytes(row.get(Field::AverageRss))),
+        page_faults: values::count(row.get(Field::PageFaults)),
+        read: values::bytes(row.get(Field::Read)),
+        written: values::bytes(row.get(Field::Written)),
+        energy: values::joules(row.get(Field::Energy)),
     }
 }
 
@@ -267,6 +304,11 @@ fn cpu_time(row: &Row<'_>, over: bool, reading: Reading) -> Known<Span> {
         }
         known => known,
     }
+}
+
+/// Where the sampler had not run yet it prints zero: no step uses no memory.
+fn measured(bytes: Known<Bytes>) -> Known<Bytes> {
+    if bytes == Known::Value(Bytes(0)) { Known::NotGathered } else { bytes }
 }
 
 /// No job has zero nodes or CPUs: zero says that none were assigned.

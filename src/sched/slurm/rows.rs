@@ -3,44 +3,95 @@
 //! `sacct` escapes nothing: a job name, comment or command line may hold pipes, unit separators and
 //! newlines (seen in all of 20.11 to 26.05). So the delimiter is three characters that nobody types
 //! (`--delimiter` takes any string since 17.02), and lines are joined until the columns are all
-//! there.
+//! there. A file that somebody saved may have any delimiter: there a row with too many columns is
+//! read if only one text can be the one that holds it.
+//!
+//! A history has millions of rows, so nothing is copied: a row is a piece of what came, and where
+//! its cells are.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::model::JobId;
+use memchr::memchr;
+
+use crate::model::{BaseState, JobId, State};
 
 use super::fields::{Field, Layout};
+use super::values;
 
 /// Between two columns.
 pub(super) const DELIMITER: &str = "@~@";
+/// A record that is longer was not printed by Slurm.
+const LONGEST: usize = 16 << 20;
 
 /// One record, as many cells as the layout has columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Row<'l> {
-    layout: &'l Layout,
-    cells: Vec<String>,
+pub(super) struct Row<'r> {
+    layout: &'r Layout,
+    text: Cow<'r, str>,
+    /// Where each cell begins and ends.
+    cells: Cow<'r, [(usize, usize)]>,
 }
 
-impl<'l> Row<'l> {
+impl<'r> Row<'r> {
     /// A record by the names of its columns; what is not named is empty.
-    pub(super) fn from_fields(layout: &'l Layout, fields: &BTreeMap<String, String>) -> Self {
-        let cell = |name: &&str| fields.get(*name).cloned().unwrap_or_default();
-        Self { layout, cells: layout.names().iter().map(cell).collect() }
+    pub(super) fn from_fields(layout: &'r Layout, fields: &BTreeMap<String, String>) -> Self {
+        let (mut text, mut cells) = (String::new(), Vec::new());
+        for name in layout.names() {
+            let begin = text.len();
+            text.push_str(fields.get(name.as_ref()).map_or("", String::as_str));
+            cells.push((begin, text.len()));
+        }
+        Self { layout, text: Cow::Owned(text), cells: Cow::Owned(cells) }
     }
 
     /// A cell; empty where this `sacct` has no such column.
     pub(super) fn get(&self, field: Field) -> &str {
-        let position = self.layout.position(field);
-        position.and_then(|position| self.cells.get(position)).map_or("", String::as_str)
+        self.layout.position(field).map_or("", |position| self.at(position))
+    }
+
+    /// The cell of a column by its place.
+    pub(super) fn at(&self, position: usize) -> &str {
+        let cell = self.cells.get(position);
+        cell.and_then(|(begin, end)| self.text.get(*begin..*end)).unwrap_or("")
+    }
+
+    /// The cells of columns that nothing here reads, by their names.
+    pub(super) fn others(&self) -> BTreeMap<String, String> {
+        let others = self.layout.others().map(|(position, name)| (name, self.at(position)));
+        let told = others.filter(|(name, cell)| !name.is_empty() && !values::is_null(cell.trim()));
+        told.map(|(name, cell)| (name.to_owned(), cell.to_owned())).collect()
+    }
+
+    fn into_owned(self, layout: &Layout) -> Row<'_> {
+        Row {
+            layout,
+            text: Cow::Owned(self.text.into_owned()),
+            cells: Cow::Owned(self.cells.into_owned()),
+        }
+    }
+
+    /// Whether the columns that Slurm fills hold what they can hold.
+    fn is_plausible(&self) -> bool {
+        let state = self.get(Field::State);
+        let exit = self.get(Field::Exit);
+        (state.is_empty() || State::parse(state).base != BaseState::Other)
+            && (exit.is_empty() || values::exit(exit, true).is_value())
+            && [Field::Elapsed, Field::Limit, Field::CpuTime].into_iter().all(|field| {
+                !matches!(values::span(self.get(field)), crate::model::Known::Unreadable(_))
+            })
+            && [Field::Nodes, Field::Cpus, Field::Tasks, Field::Uid].into_iter().all(|field| {
+                !matches!(values::count(self.get(field)), crate::model::Known::Unreadable(_))
+            })
     }
 }
 
 /// The records of an output, and how many could not be read.
 pub(super) fn read<'l>(output: &[u8], layout: &'l Layout) -> (Vec<Row<'l>>, usize) {
     let mut rows = Vec::new();
-    let mut reader = Reader::new(layout);
-    reader.feed(output, &mut |row| rows.push(row));
-    let unreadable = reader.finish(&mut |row| rows.push(row));
+    let mut reader = Reader::new(layout, DELIMITER);
+    reader.feed(output, &mut |row| rows.push(row.into_owned(layout)));
+    let unreadable = reader.finish(&mut |row| rows.push(row.into_owned(layout)));
     (rows, unreadable)
 }
 
@@ -48,73 +99,189 @@ pub(super) fn read<'l>(output: &[u8], layout: &'l Layout) -> (Vec<Row<'l>>, usiz
 #[derive(Debug)]
 pub(super) struct Reader<'l> {
     layout: &'l Layout,
-    /// The begin of a line whose end has not come.
+    delimiter: &'l str,
+    /// The column of the id.
+    id: usize,
+    /// The line that names the columns, which a file may hold again and again.
+    heading: Option<Vec<u8>>,
+    /// What came and is in no record yet: perhaps the begin of one, then the begin of a line.
     rest: Vec<u8>,
-    /// A record to which the next line may still belong.
-    record: Option<String>,
+    /// Whether a record begins where `rest` begins.
+    open: bool,
+    /// Where in `rest` the line begins whose end has not come.
+    line: usize,
+    /// Where the search for that end goes on.
+    searched: usize,
+    cells: Vec<(usize, usize)>,
     unreadable: usize,
 }
 
 impl<'l> Reader<'l> {
-    pub(super) fn new(layout: &'l Layout) -> Self {
-        Self { layout, rest: Vec::new(), record: None, unreadable: 0 }
+    pub(super) fn new(layout: &'l Layout, delimiter: &'l str) -> Self {
+        Self {
+            layout,
+            delimiter,
+            id: layout.position(Field::Id).unwrap_or(0),
+            heading: None,
+            rest: Vec::new(),
+            open: false,
+            line: 0,
+            searched: 0,
+            cells: Vec::new(),
+            unreadable: 0,
+        }
+    }
+
+    /// Passes over lines that are this one.
+    pub(super) fn skip(&mut self, heading: &[u8]) {
+        self.heading = Some(heading.to_vec());
     }
 
     /// Takes a piece; passes on every record that it completes.
-    pub(super) fn feed(&mut self, piece: &[u8], sink: &mut dyn FnMut(Row<'l>)) {
-        let mut lines = piece.split(|byte| *byte == b'\n');
-        let Some(mut line) = lines.next() else { return };
-        for next in lines {
-            if self.rest.is_empty() {
-                self.line(line, sink);
-            } else {
-                self.rest.extend_from_slice(line);
-                let whole = std::mem::take(&mut self.rest);
-                self.line(&whole, sink);
-            }
-            line = next;
+    pub(super) fn feed(&mut self, piece: &[u8], sink: &mut dyn FnMut(Row<'_>)) {
+        self.rest.extend_from_slice(piece);
+        let text = std::mem::take(&mut self.rest);
+        let (mut record, mut line) = (self.open.then_some(0), self.line);
+        let mut from = self.searched;
+        while let Some(length) = memchr(b'\n', &text[from..]) {
+            let end = from + length;
+            self.line(&text, line..end, &mut record, sink);
+            (line, from) = (end + 1, end + 1);
         }
-        self.rest.extend_from_slice(line);
+        // What is too long for a record is given up; so is a line that does not end.
+        if text.len() - record.unwrap_or(line) > LONGEST {
+            self.unreadable += 1;
+            (record, line) = (None, text.len());
+        }
+        let kept = record.unwrap_or(line);
+        (self.open, self.line, self.searched) = (record.is_some(), line - kept, text.len() - kept);
+        self.rest = text;
+        self.rest.drain(..kept);
     }
 
     /// Passes on the last record; says how many could not be read.
-    pub(super) fn finish(mut self, sink: &mut dyn FnMut(Row<'l>)) -> usize {
-        let rest = std::mem::take(&mut self.rest);
-        if !rest.is_empty() {
-            self.line(&rest, sink);
+    pub(super) fn finish(mut self, sink: &mut dyn FnMut(Row<'_>)) -> usize {
+        let text = std::mem::take(&mut self.rest);
+        let mut record = self.open.then_some(0);
+        if self.line < text.len() {
+            let line = self.line..text.len();
+            self.line(&text, line, &mut record, sink);
         }
-        self.close(sink);
+        if let Some(begin) = record {
+            let end = text.len() - usize::from(text.ends_with(b"\n"));
+            self.close(&text[begin..end.max(begin)], sink);
+        }
         self.unreadable
     }
 
-    fn line(&mut self, line: &[u8], sink: &mut dyn FnMut(Row<'l>)) {
-        let line = String::from_utf8_lossy(line);
-        if opens_record(&line) {
-            self.close(sink);
-            self.record = Some(line.into_owned());
-        } else if let Some(record) = &mut self.record {
-            record.push('\n');
-            record.push_str(&line);
-        } else if !line.trim().is_empty() {
+    /// Takes a line: it begins a record, or belongs to the one that is open.
+    fn line(
+        &mut self,
+        text: &[u8],
+        line: std::ops::Range<usize>,
+        record: &mut Option<usize>,
+        sink: &mut dyn FnMut(Row<'_>),
+    ) {
+        let begin = line.start;
+        let line = &text[line];
+        let heading = self.heading.as_deref() == Some(line);
+        if heading || opens_record(line, self.delimiter.as_bytes(), self.id) {
+            if let Some(open) = *record {
+                self.close(&text[open..begin - 1], sink);
+            }
+            *record = (!heading).then_some(begin);
+        } else if record.is_none() && !line.trim_ascii().is_empty() {
             self.unreadable += 1;
         }
     }
 
-    fn close(&mut self, sink: &mut dyn FnMut(Row<'l>)) {
-        let Some(record) = self.record.take() else { return };
-        let cells: Vec<String> = record.split(DELIMITER).map(str::to_owned).collect();
-        // Too many columns: some text holds the delimiter, and none of it can be told apart.
-        if cells.len() == self.layout.len() {
-            sink(Row { layout: self.layout, cells });
+    fn close(&mut self, record: &[u8], sink: &mut dyn FnMut(Row<'_>)) {
+        let text = String::from_utf8_lossy(record);
+        let mut cells = std::mem::take(&mut self.cells);
+        split(&text, self.delimiter, &mut cells);
+        // Too many columns: some text holds the delimiter.
+        let fits = cells.len() == self.layout.len() || self.join(&text, &mut cells);
+        if fits {
+            sink(Row { layout: self.layout, text, cells: Cow::Borrowed(&cells) });
         } else {
             self.unreadable += 1;
         }
+        self.cells = cells;
+    }
+
+    /// Joins cells that are one text with delimiters in it, if only one text can be that one.
+    fn join(&self, text: &str, cells: &mut Vec<(usize, usize)>) -> bool {
+        let Some(extra) = cells.len().checked_sub(self.layout.len()) else { return false };
+        let mut found = None;
+        for position in self.layout.free_text() {
+            let mut joined = cells.clone();
+            let Some(last) = joined.get(position + extra).copied() else { continue };
+            joined[position].1 = last.1;
+            joined.drain(position + 1..=position + extra);
+            let (text, cells) = (Cow::Borrowed(text), Cow::Borrowed(joined.as_slice()));
+            if (Row { layout: self.layout, text, cells }).is_plausible() {
+                if found.is_some() {
+                    return false;
+                }
+                found = Some(joined);
+            }
+        }
+        found.is_some_and(|joined| {
+            *cells = joined;
+            true
+        })
     }
 }
 
-/// A record begins with an id and a delimiter; a line of somebody's text does not.
-fn opens_record(line: &str) -> bool {
-    line.split_once(DELIMITER).is_some_and(|(id, _)| JobId::parse_with_step(id).is_ok())
+/// Where the cells of a record begin and end.
+fn split(text: &str, delimiter: &str, cells: &mut Vec<(usize, usize)>) {
+    cells.clear();
+    let (bytes, delimiter) = (text.as_bytes(), delimiter.as_bytes());
+    let mut begin = 0;
+    while let Some(length) = find(&bytes[begin..], delimiter) {
+        cells.push((begin, begin + length));
+        begin += length + delimiter.len();
+    }
+    cells.push((begin, bytes.len()));
+}
+
+/// Where a delimiter begins. It is near, so a search that has to be prepared costs more.
+fn find(bytes: &[u8], delimiter: &[u8]) -> Option<usize> {
+    if let [only] = delimiter {
+        return memchr(*only, bytes);
+    }
+    let mut from = 0;
+    loop {
+        let at = from + memchr(*delimiter.first()?, &bytes[from..])?;
+        if bytes[at..].starts_with(delimiter) {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+}
+
+/// The first line of a record has an id in its column, and a delimiter behind it; a line of
+/// somebody's text does not.
+pub(super) fn opens_record(mut line: &[u8], delimiter: &[u8], column: usize) -> bool {
+    for _ in 0..column {
+        let Some(end) = find(line, delimiter) else { return false };
+        line = &line[end + delimiter.len()..];
+    }
+    if !line.first().is_some_and(u8::is_ascii_digit) {
+        return false;
+    }
+    let Some(end) = find(line, delimiter) else { return false };
+    let id = &line[..end];
+    // Most ids are a number, and many have a step behind it.
+    let digits = id.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let plain = (1..=9).contains(&digits)
+        && id[0] != b'0'
+        && match &id[digits..] {
+            [] => true,
+            [b'.', step @ ..] => !step.is_empty() && step.iter().all(u8::is_ascii_alphanumeric),
+            _ => false,
+        };
+    plain || str::from_utf8(id).is_ok_and(|id| JobId::parse_with_step(id).is_ok())
 }
 
 #[cfg(test)]
@@ -172,11 +339,12 @@ mod tests {
             let (layout, output) = (layout(), lines.join("\n"));
             let (whole, unreadable) = read(output.as_bytes(), &layout);
             let mut rows = Vec::new();
-            let mut reader = Reader::new(&layout);
+            let mut reader = Reader::new(&layout, DELIMITER);
             for piece in output.as_bytes().chunks(size) {
-                reader.feed(piece, &mut |row| rows.push(row));
+                reader.feed(piece, &mut |row| rows.push(row.into_owned(&layout)));
             }
-            prop_assert_eq!(reader.finish(&mut |row| rows.push(row)), unreadable);
+            let left = reader.finish(&mut |row| rows.push(row.into_owned(&layout)));
+            prop_assert_eq!(left, unreadable);
             prop_assert_eq!(rows, whole);
         }
     }

@@ -291,9 +291,11 @@ fn a_list_keeps_what_was_asked_for_of_what_is_printed() {
     let row = rows.lines().next().expect("a row");
     let fields = Fields::from_help(&fixture("22.05", "sacct-helpformat")).expect("fields");
     // The query by id has the columns of steps too.
+    let by_id = fields.layout(true);
     let cells: BTreeMap<&str, &str> =
-        fields.layout(true).names().iter().copied().zip(row.split("@~@")).collect();
-    let cells: Vec<&str> = fields.layout(false).names().iter().map(|name| cells[name]).collect();
+        by_id.names().iter().map(AsRef::as_ref).zip(row.split("@~@")).collect();
+    let cells: Vec<&str> =
+        fields.layout(false).names().iter().map(|name| cells[name.as_ref()]).collect();
     let row = cells.join("@~@");
     let other = row.replacen("67@~@", "68@~@", 1).replace("OUT_OF_MEMORY", "RUNNING");
     let comma = row.replacen("67@~@", "69@~@", 1).replace("@~@oom@~@", "@~@oom,2@~@");
@@ -555,6 +557,8 @@ fn filter() -> Filter {
         states: vec!["FAILED".to_owned()],
         accounts: Vec::new(),
         partitions: vec!["batch".to_owned()],
+        qos: Vec::new(),
+        clusters: Vec::new(),
         names: Vec::new(),
         since: at(1_796_000_000),
         until: at(1_796_100_000),
@@ -697,6 +701,8 @@ fn history(users: Users) -> Filter {
         states: Vec::new(),
         accounts: Vec::new(),
         partitions: Vec::new(),
+        qos: Vec::new(),
+        clusters: Vec::new(),
         names: Vec::new(),
         // Ten days, of which the runs ended in the last: two pieces of at most seven.
         since: at(1_795_174_883),
@@ -766,4 +772,88 @@ fn a_history_that_breaks_off_is_an_error() {
     let fake = Fake::slurm("22.05").refuses("--starttime", 1, broken);
     let error = jobs(&fake).each(&history(Users::Me), &mut |_| {}).expect_err("no answer");
     assert!(matches!(error, SchedError::NoAccounting { .. }), "{error:?}");
+}
+
+#[test]
+fn an_open_record_that_the_queue_does_not_hold_is_stale() {
+    // Case 9: RUNNING for 62 days with no end; the queue holds another of the same kind.
+    let columns = Fields::from_help(&fixture("22.05", "sacct-helpformat")).expect("fields");
+    let row = |id: &str| {
+        let cell = |name: &str| match name {
+            "JobID" => id.to_owned(),
+            "State" => "RUNNING".to_owned(),
+            "User" => "alice".to_owned(),
+            "Start" | "Submit" => "1790000000".to_owned(),
+            "End" => "Unknown".to_owned(),
+            "Elapsed" => "62-00:00:00".to_owned(),
+            "NodeList" => "n1".to_owned(),
+            _ => String::new(),
+        };
+        let layout = columns.history(Depth::Allocations);
+        let cells: Vec<String> = layout.names().iter().map(|name| cell(name)).collect();
+        cells.join("@~@")
+    };
+    let rows = format!("{}\n{}\n{}\n", row("7"), row("8"), row("9_3"));
+    let past = |queue: &[u8]| {
+        let fake = Fake::slurm("22.05").says("--starttime", rows.as_bytes()).says("squeue", queue);
+        let found = jobs(&fake).past(&history(Users::Me), Depth::Allocations).expect("a history");
+        let asked = fake.asked().iter().filter(|command| command.starts_with("squeue")).count();
+        assert_eq!(asked, 1, "one query for all");
+        let stale = found.runs.iter().filter(|run| run.stale).map(|run| run.number).collect();
+        (stale, found.notices.iter().map(|notice| notice.code).collect())
+    };
+    let (stale, codes): (Vec<u32>, Vec<&str>) = past(b"8 alice\n9_3 alice\n9_[4-9] alice\n");
+    assert_eq!((stale, codes), (vec![7], vec!["stale-record"]));
+    // Of others' jobs a queue that shows nobody else's says nothing.
+    let fake =
+        Fake::slurm("22.05").says("--starttime", rows.as_bytes()).says("squeue", b"8 alice\n");
+    let found = jobs(&fake).past(&history(Users::All), Depth::Allocations).expect("a history");
+    assert!(found.runs.iter().all(|run| !run.stale));
+    assert!(found.notices.iter().any(|notice| notice.code == "no-controller"));
+}
+
+#[test]
+fn jobs_that_had_begun_before_the_window_are_asked_for_whole() {
+    // Weakness 8: `sacct` leaves out steps that had ended before the window began.
+    let columns = Fields::from_help(&fixture("22.05", "sacct-helpformat")).expect("fields");
+    let layout = columns.history(Depth::Steps);
+    let row = |cells: &[(&str, &str)]| {
+        let find =
+            |name: &str| cells.iter().find(|(key, _)| *key == name).map_or("", |cell| cell.1);
+        layout.names().iter().map(|name| find(name)).collect::<Vec<_>>().join("@~@") + "\n"
+    };
+    let own = row(&[
+        ("JobID", "7"),
+        ("State", "COMPLETED"),
+        ("Submit", "1795000000"),
+        ("Start", "1795000010"),
+        ("End", "1796000000"),
+        ("Elapsed", "11-13:46:30"),
+        ("AllocCPUS", "4"),
+        ("NodeList", "n1"),
+    ]);
+    let step = |id: &str, start: &str, cpu: &str| {
+        row(&[
+            ("JobID", id),
+            ("State", "COMPLETED"),
+            ("Start", start),
+            ("End", "1796000000"),
+            ("Elapsed", "01:00:00"),
+            ("TotalCPU", cpu),
+            ("NNodes", "1"),
+            ("NodeList", "n1"),
+        ])
+    };
+    let seen = own.clone() + &step("7.1", "1795996400", "00:00:10");
+    let whole =
+        own + &step("7.0", "1795000010", "05:00:00") + &step("7.1", "1795996400", "00:00:10");
+    let fake =
+        Fake::slurm("22.05").says("--starttime", seen.as_bytes()).says("--jobs=", whole.as_bytes());
+    let found = jobs(&fake).past(&history(Users::Me), Depth::Steps).expect("a history");
+    assert_eq!(found.runs.len(), 1);
+    assert_eq!(found.runs[0].cpu_millis.get(), Some(18_010_000));
+    let asked: Vec<String> =
+        fake.asked().into_iter().filter(|command| command.contains("--jobs=7")).collect();
+    assert_eq!(asked.len(), 1);
+    assert!(asked[0].contains("--starttime=uts1795000000"), "{}", asked[0]);
 }

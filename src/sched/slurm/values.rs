@@ -23,7 +23,8 @@ const NULL_WORDS: [&str; 11] = [
     "null",
 ];
 
-fn is_null(text: &str) -> bool {
+/// Whether a text of Slurm's own vocabulary says nothing.
+pub(super) fn is_null(text: &str) -> bool {
     NULL_WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
@@ -98,6 +99,49 @@ pub(super) fn requested_memory(text: &str) -> Known<Memory> {
     }
 }
 
+/// Joules. Zero is how a site without a meter prints, and the greatest numbers are Slurm's own
+/// words for "none". Those of `ConsumedEnergy` have decimal units (`man sacct`): `12.34K`.
+pub(super) fn joules(text: &str) -> Known<u64> {
+    /// `NO_VAL64` of `slurm.h`; above it is `INFINITE64`.
+    const NONE: u64 = u64::MAX - 1;
+    let read = known(text, |text| {
+        if let Ok(whole) = text.parse::<u64>() {
+            return Ok(whole);
+        }
+        let unit = match text.bytes().last() {
+            Some(b'K') => 1e3,
+            Some(b'M') => 1e6,
+            Some(b'G') => 1e9,
+            Some(b'T') => 1e12,
+            _ => return Err(()),
+        };
+        let number: f64 = text[..text.len() - 1].parse().map_err(|_| ())?;
+        let joules = (number * unit).round();
+        if !(0.0..1e18).contains(&joules) {
+            return Err(());
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "range checked above"
+        )]
+        Ok(joules as u64)
+    });
+    match read {
+        Known::Value(0 | NONE..) => Known::NotGathered,
+        known => known,
+    }
+}
+
+/// `Exclusive` of 26.05: the whole nodes, or those that no other user (or group) may share.
+pub(super) fn exclusive(text: &str) -> Known<bool> {
+    match text {
+        "NODE" => Known::Value(true),
+        "NO" | "USER" | "MCS" | "TOPO" => Known::Value(false),
+        _ => Known::NotGathered,
+    }
+}
+
 /// `code:signal`.
 pub(super) fn exit(text: &str, folded: bool) -> Known<Exit> {
     known(text, |text| {
@@ -146,6 +190,20 @@ mod tests {
         }
         assert_eq!(requested_memory("n"), Known::NotGathered);
         assert_eq!(requested_memory("xn"), Known::Unreadable("xn".to_owned()));
+    }
+
+    #[test]
+    fn energy_that_nobody_measured_is_no_energy() {
+        // Case 22: decimal units; 0, NO_VAL64 and INFINITE64 are what is printed without a meter.
+        assert_eq!(joules("12.34K"), Known::Value(12_340));
+        assert_eq!(joules("2M"), Known::Value(2_000_000));
+        assert_eq!(joules("1234"), Known::Value(1234));
+        for nothing in ["0", "", "0K", "18446744073709551614", "18446744073709551615"] {
+            assert_eq!(joules(nothing), Known::NotGathered, "{nothing}");
+        }
+        for odd in ["-2", "K", "1e30K", "infK", "NaNM"] {
+            assert_eq!(joules(odd), Known::Unreadable(odd.to_owned()), "{odd}");
+        }
     }
 
     #[test]

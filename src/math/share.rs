@@ -1,4 +1,4 @@
-//! Statistics on counts. Knows nothing of jobs.
+//! A share among few trials, with how far it can be trusted.
 
 /// The share of `hits` among `trials` with its Wilson score interval of 95 %; `None` without
 /// trials, where there is no share.

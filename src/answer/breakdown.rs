@@ -1,0 +1,239 @@
+//! Who, what, where and when used the cluster and wasted it?
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::past::Wanted;
+use super::scope::{self, Scope};
+use super::stats::{Amount, EnergyNotes, Meter, Question, Rate, rate, stats};
+use super::{AnswerError, World, mask};
+use crate::history::breakdown::{Dimension, Group, breakdown};
+use crate::history::reclaim::{Freed, reclaimable};
+use crate::history::sizing::{Basis, sizing};
+use crate::history::workloads::workloads;
+use crate::model::{History, Idle, Notice, Run};
+use crate::text;
+
+/// By what the sums are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// The cause of failure, as the record alone names it.
+    Cause,
+    /// Who ran it.
+    User,
+    /// The account charged.
+    Account,
+    /// The quality of service.
+    Qos,
+    /// Where it ran.
+    Partition,
+    /// The type of GPU.
+    Gpu,
+    /// The week in which it ended.
+    Week,
+}
+
+/// The sums of a window, apart.
+#[derive(Debug, Serialize)]
+pub struct Breakdown {
+    /// `jobwise/breakdown/1`.
+    pub schema: &'static str,
+    /// Whose, and when.
+    #[serde(flatten)]
+    pub scope: Scope,
+    /// By what.
+    pub by: By,
+    /// All groups together.
+    pub total: GroupRow,
+    /// The groups: weeks in their order, others by what they wasted.
+    pub groups: Vec<GroupRow>,
+    /// How energy was worked out.
+    pub energy: EnergyNotes,
+    /// What was measured instead, where runs had nodes to themselves.
+    pub measured: Option<Measured>,
+    /// What the answer lacks.
+    pub notices: Vec<Notice>,
+}
+
+/// A group of runs. What ended in different ways stands apart: it is wasted in different ways.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GroupRow {
+    /// Its name; `None` where the record names none.
+    pub name: Option<String>,
+    /// Failed runs among those that completed or failed.
+    pub failure_rate: Rate,
+    /// What all ended runs held.
+    pub used: Amount,
+    /// The failed ones: the most that their failures can have wasted.
+    pub failed: Amount,
+    /// Those that somebody cancelled.
+    pub cancelled: Option<Amount>,
+    /// Those that made way for others or were requeued.
+    pub preempted: Option<Amount>,
+    /// Those that completed and did nothing: idle cores, or GPUs at 0 %.
+    pub idle: Option<Amount>,
+    /// Hours of nodes that were held whole or in part.
+    pub node_hours: Option<f64>,
+    /// Those of failed runs.
+    pub failed_node_hours: Option<f64>,
+    /// What sizing's advice would have left free.
+    pub reclaimable: Option<Reclaimable>,
+}
+
+/// What advice would have left free.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Reclaimable {
+    /// Core-hours.
+    pub core_hours: f64,
+    /// GPU-hours.
+    pub gpu_hours: f64,
+    /// GiB of memory times hours.
+    pub memory_gib_hours: f64,
+}
+
+/// Energy that meters saw.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Measured {
+    /// Kilowatt-hours of the nodes, without the machine room.
+    pub kwh: f64,
+    /// The runs: those that had their nodes to themselves.
+    pub runs: u64,
+}
+
+/// Breaks the sums of a window down.
+pub fn breakdown_by(
+    world: World<'_>,
+    wanted: &Wanted,
+    question: &Question,
+    by: By,
+) -> Result<Breakdown, AnswerError> {
+    let dimension = match by {
+        By::Cause => return causes(world, question),
+        By::User => Dimension::User,
+        By::Account => Dimension::Account,
+        By::Qos => Dimension::Qos,
+        By::Partition => Dimension::Partition,
+        By::Gpu => Dimension::Gpu,
+        By::Week => Dimension::Week,
+    };
+    let history = scope::read(world, wanted)?;
+    let idle = scope::idle(world.config);
+    let window = (wanted.filter.since.as_second(), wanted.filter.until.as_second());
+    let zone = world.cluster.zone();
+    let groups = breakdown(&history, dimension, window, &zone, &idle);
+    let freed = match dimension {
+        Dimension::Account => reclaimable_by_account(&history, &idle),
+        _ => BTreeMap::new(),
+    };
+    let mut total = Group::default();
+    for group in groups.values() {
+        total.merge(group);
+    }
+    let meter = Meter::new(world.config, question, !total.used.gpus.is_empty());
+    let mut all_freed = Freed::default();
+    for freed in freed.values() {
+        all_freed.merge(*freed);
+    }
+    let total_freed = (dimension == Dimension::Account).then_some(all_freed);
+    let mut rows: Vec<GroupRow> = groups
+        .iter()
+        .map(|(name, group)| row(&meter, Some(name), group, freed.get(name).copied()))
+        .collect();
+    if by != By::Week {
+        rows.sort_by(|a, b| {
+            by_waste(&a.failed, &b.failed).then_with(|| by_waste(&a.used, &b.used))
+        });
+    }
+    let mut notices = history.notices.clone();
+    if total.used.unrecorded > 0 {
+        let runs = text::count(total.used.unrecorded, "run");
+        let text = format!("{runs} not recorded with what it held or how long: in no sum");
+        notices.push(Notice::warning("unrecorded-allocation", text));
+    }
+    #[expect(clippy::cast_precision_loss, reason = "two digits are told")]
+    let kwh = total.joules as f64 / 3_600_000.0;
+    Ok(Breakdown {
+        schema: "jobwise/breakdown/1",
+        scope: Scope::of(world, &wanted.filter, &history),
+        by,
+        total: row(&meter, None, &total, total_freed),
+        groups: rows,
+        energy: meter.notes(&total.used),
+        measured: (total.metered > 0).then_some(Measured { kwh, runs: total.metered }),
+        notices: mask::notices(notices),
+    })
+}
+
+/// The causes of the plain statistics, in the same form.
+fn causes(world: World<'_>, question: &Question) -> Result<Breakdown, AnswerError> {
+    let stats = stats(world, question)?;
+    let bare = |name: Option<String>, failure_rate, used: &Amount, failed: &Amount| GroupRow {
+        name,
+        failure_rate,
+        used: used.clone(),
+        failed: failed.clone(),
+        cancelled: None,
+        preempted: None,
+        idle: None,
+        node_hours: None,
+        failed_node_hours: None,
+        reclaimable: None,
+    };
+    let groups = stats.causes.iter().map(|row| {
+        let runs = row.wasted.runs;
+        bare(Some(row.cause.clone()), rate(runs, 0), &row.wasted, &row.wasted)
+    });
+    Ok(Breakdown {
+        schema: "jobwise/breakdown/1",
+        scope: Scope { since: stats.since, until: stats.until, users: stats.users.clone() },
+        by: By::Cause,
+        total: bare(None, stats.failure_rate, &stats.used, &stats.wasted),
+        groups: groups.collect(),
+        energy: stats.energy,
+        measured: None,
+        notices: stats.notices,
+    })
+}
+
+/// What the advice on every workload would have left free, by account.
+fn reclaimable_by_account(history: &History, idle: &Idle) -> BTreeMap<String, Freed> {
+    let basis = Basis { risk: Basis::RISK, idle: *idle };
+    let mut freed: BTreeMap<String, Freed> = BTreeMap::new();
+    for workload in workloads(history) {
+        let runs: Vec<&Run> = workload.runs(history).collect();
+        // Limits only cap what is raised, and nothing is freed by that.
+        let advice = sizing(&runs, history, None, &basis);
+        for (account, more) in reclaimable(&runs, history, &advice) {
+            freed.entry(account).or_default().merge(more);
+        }
+    }
+    freed
+}
+
+fn row(meter: &Meter, name: Option<&str>, group: &Group, freed: Option<Freed>) -> GroupRow {
+    let recorded = group.used.is_recorded();
+    let hours = |seconds: u64| recorded.then(|| scope::hours(seconds));
+    GroupRow {
+        name: name.filter(|name| !name.is_empty()).map(text::masked),
+        failure_rate: rate(group.failed.runs, group.completed),
+        used: meter.amount(&group.used),
+        failed: meter.amount(&group.failed),
+        cancelled: Some(meter.amount(&group.cancelled)),
+        preempted: Some(meter.amount(&group.preempted)),
+        idle: Some(meter.amount(&group.idle)),
+        node_hours: hours(group.node_seconds),
+        failed_node_hours: hours(group.failed_node_seconds),
+        reclaimable: freed.map(|freed| Reclaimable {
+            core_hours: scope::hours(freed.core_seconds),
+            gpu_hours: scope::hours(freed.gpu_seconds),
+            memory_gib_hours: scope::hours(freed.mib_seconds / 1024),
+        }),
+    }
+}
+
+fn by_waste(a: &Amount, b: &Amount) -> std::cmp::Ordering {
+    let energy = |amount: &Amount| amount.kwh.map_or(-1.0, |kwh| kwh.value);
+    energy(b).total_cmp(&energy(a)).then(b.runs.cmp(&a.runs))
+}

@@ -1,0 +1,138 @@
+//! What every answer about many runs has in common: whose and when, the names of workloads, hours.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::past::{Wanted, past};
+use super::{AnswerError, World};
+use crate::config::Config;
+use crate::history::workloads::Workload;
+use crate::model::{BaseState, History, Idle, Notice};
+use crate::sched::{Filter, Users};
+use crate::text;
+
+/// Whose runs of which window an answer is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Scope {
+    /// Begin of the window.
+    pub since: Timestamp,
+    /// End of the window, not included.
+    pub until: Timestamp,
+    /// Whose runs; `None` for everybody's.
+    pub users: Option<Vec<String>>,
+}
+
+impl Scope {
+    pub(super) fn of(world: World<'_>, filter: &Filter, history: &History) -> Self {
+        // The scheduler keeps seconds.
+        let second = |at: Timestamp| Timestamp::from_second(at.as_second()).unwrap_or(at);
+        // A file holds what it holds: its window is that of its runs.
+        let starts = history.runs.iter().filter_map(|run| run.started.get()).min();
+        let ends =
+            history.runs.iter().filter_map(|run| run.ended.get().or(run.started.get())).max();
+        let first = moment(starts).unwrap_or(Timestamp::UNIX_EPOCH);
+        let since = if filter.since == Timestamp::MIN { first } else { filter.since };
+        let last = moment(ends.map(|end| end.saturating_add(1))).unwrap_or(since);
+        let until = if filter.until == Timestamp::MAX { last } else { filter.until };
+        let users = match &filter.users {
+            // Whose files those are nobody says.
+            Users::All => None,
+            Users::Named(names) => Some(names.clone()),
+            Users::Me => {
+                let caller = world.cluster.caller();
+                Some(vec![caller.name.unwrap_or_else(|| caller.uid.to_string())])
+            }
+        };
+        Self { since: second(since), until: second(until), users }
+    }
+}
+
+/// Reads the history that an answer is about.
+pub(super) fn read(world: World<'_>, wanted: &Wanted) -> Result<History, AnswerError> {
+    let mut history = past(world, wanted)?;
+    // The cluster was asked what it still knows; a file only has its dates.
+    if !wanted.files.is_empty() {
+        mark_stale(&mut history, world.cluster.now());
+    }
+    Ok(history)
+}
+
+/// Marks records that are open though nothing can run for so long: twice its limit and a day. What is
+/// stale counts in no sum.
+fn mark_stale(history: &mut History, now: Timestamp) {
+    const GRACE: i64 = 24 * 3600;
+    let mut stale = 0;
+    for run in &mut history.runs {
+        let open = run.state == BaseState::Running && !run.is_ended();
+        let (Some(start), Some(limit)) = (run.started.get(), run.limit.seconds()) else { continue };
+        if open && now.as_second() - i64::from(start) > 2 * i64::from(limit) + GRACE {
+            run.stale = true;
+            stale += 1;
+        }
+    }
+    if stale > 0 {
+        let records = text::count(stale, "record");
+        let text = format!("{records} open far beyond the time limit, so never closed: in no sum");
+        history.notices.push(Notice::warning("stale-record", text));
+    }
+}
+
+/// When a run counts as hung, by the settings.
+pub(super) fn idle(config: &Config) -> Idle {
+    let set = &config.settings.idle;
+    let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    Idle {
+        least_seconds: small(set.least_seconds),
+        most_busy_permille: small(set.most_busy_permille),
+        most_bytes_per_second: set.most_bytes_per_second,
+    }
+}
+
+/// A workload as answers name it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WorkloadName {
+    /// The name of its runs, numbers in it folded to `#` where they differ.
+    pub workload: String,
+    /// How many names that stands for.
+    pub names: usize,
+    /// Whose.
+    pub user: Option<String>,
+    /// Where.
+    pub partition: Option<String>,
+    /// Whether its runs hold GPUs.
+    pub gpus: bool,
+    /// The script that tells it from other work of its name, where there is such.
+    pub script: Option<String>,
+}
+
+impl WorkloadName {
+    pub(super) fn of(workload: &Workload, history: &History) -> Self {
+        let name_of = |symbol: Option<_>| symbol.map(|symbol| history.names.get(symbol).to_owned());
+        let masked = text::masked;
+        Self {
+            workload: masked(&workload.label),
+            names: workload.names,
+            user: name_of(workload.user),
+            partition: name_of(workload.partition),
+            gpus: workload.gpus,
+            script: workload.script.as_deref().map(masked),
+        }
+    }
+}
+
+/// Hours to four decimals: a third of a second.
+#[expect(clippy::cast_precision_loss, reason = "hours are told to four decimals")]
+pub(super) fn hours(seconds: u64) -> f64 {
+    (seconds as f64 / 3600.0 * 10_000.0).round() / 10_000.0
+}
+
+/// A share to four decimals; `None` of nothing.
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+pub(super) fn share(part: u64, of: u64) -> Option<f64> {
+    (of > 0).then(|| (part as f64 / of as f64 * 10_000.0).round() / 10_000.0)
+}
+
+/// A moment from epoch seconds.
+pub(super) fn moment(second: Option<u32>) -> Option<Timestamp> {
+    Timestamp::from_second(i64::from(second?)).ok()
+}

@@ -1,0 +1,155 @@
+use jiff::Timestamp;
+
+use super::*;
+use crate::config::Config;
+use crate::model::{JobId, Known, Names, Source, State, StepId, Tres};
+
+fn settings() -> (Idle, Thresholds) {
+    let config = Config::recorded(None).expect("the defaults");
+    let idle = &config.settings.idle;
+    let small = |number: u64| u32::try_from(number).expect("small");
+    let idle = Idle {
+        least_seconds: small(idle.least_seconds),
+        most_busy_permille: small(idle.most_busy_permille),
+        most_bytes_per_second: idle.most_bytes_per_second,
+    };
+    (idle, config.settings.findings)
+}
+
+/// A job of so many seconds on CPUs, with CPU seconds and one step.
+fn job(state: &str, seconds: u64, cpus: u64, cpu_millis: u64, allocated: &str) -> Job {
+    let at = |second| Known::from(Timestamp::from_second(second).ok());
+    let step = Step {
+        started: at(1_796_000_000),
+        elapsed: Known::Value(Span::seconds(seconds)),
+        cpu_time: Known::Value(Span::millis(cpu_millis)),
+        tasks: Known::Value(1),
+        nodes: Known::Value(1),
+        allocated: Tres::parse(allocated),
+        ..Step::bare(StepId("batch".to_owned()), State::parse("COMPLETED"))
+    };
+    Job {
+        uid: Known::Value(1001),
+        started: at(1_796_000_000),
+        ended: at(1_796_000_000 + i64::try_from(seconds).expect("small")),
+        elapsed: Known::Value(Span::seconds(seconds)),
+        cpus: Known::Value(cpus),
+        nodes: Known::Value(1),
+        node_list: Some("n1".to_owned()),
+        allocated: Tres::parse(allocated),
+        steps: vec![step],
+        ..Job::bare(JobId::whole(7), State::parse(state), Source::Accounting)
+    }
+}
+
+fn codes(job: &Job, cause: Option<&str>) -> Vec<&'static str> {
+    let (idle, thresholds) = settings();
+    let run = Run::of(job, &mut Names::default());
+    let found = findings(job, &run, cause, &idle, &thresholds);
+    // Whatever is said rests on a number.
+    assert!(found.iter().all(|finding| !finding.figures.is_empty()));
+    found.iter().map(|finding| finding.code).collect()
+}
+
+#[test]
+fn a_run_that_did_nothing_is_told_so_and_nothing_else_of_its_use() {
+    // Case 1, and weakness 13: 12 CPU-seconds of 8 cores in two hours are no progress.
+    assert_eq!(codes(&job("TIMEOUT", 1815, 1, 539, "cpu=1"), Some("time_limit")), ["did-nothing"]);
+    let hung = job("TIMEOUT", 7200, 8, 12_000, "cpu=8,gres/gpu=4,mem=200G");
+    assert_eq!(codes(&hung, Some("time_limit")), ["did-nothing"]);
+    let mut completed = job("COMPLETED", 7200, 8, 12_000, "cpu=8,mem=200G");
+    completed.limit = Known::Value(Span::seconds(86_400));
+    completed.steps[0].max_rss = Known::Value(Bytes(Bytes::GIB));
+    assert_eq!(codes(&completed, None), ["did-nothing"]);
+    // 9 CPU-seconds in 600 s of one core are little, but no hang.
+    assert!(codes(&job("COMPLETED", 600, 1, 9_000, "cpu=1"), None).is_empty());
+}
+
+#[test]
+fn what_the_state_or_the_cause_explains_is_not_said_in_other_words() {
+    for state in ["OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE"] {
+        assert!(codes(&job(state, 3600, 8, 100, "cpu=8,gres/gpu=1"), None).is_empty(), "{state}");
+    }
+    let failed = job("FAILED", 3600, 8, 100, "cpu=8");
+    assert_eq!(codes(&failed, None), ["did-nothing"]);
+    assert!(codes(&failed, Some("network_unreachable")).is_empty());
+}
+
+#[test]
+fn a_step_s_end_is_told_where_the_job_s_hides_it() {
+    // Case 13: completed, a step exited with 1; or was killed by signal 9.
+    for (code, signal) in [(1, 0), (0, 9)] {
+        let mut completed = job("COMPLETED", 60, 1, 1000, "cpu=1");
+        let exit = crate::model::Exit { code, signal, folded: true };
+        completed.derived_exit = Known::Value(exit);
+        completed.steps[0].exit = Known::Value(exit);
+        assert_eq!(codes(&completed, None), ["failed-step"]);
+    }
+    // Case 11: the kernel killed a step. Where the diagnosis says so, it is said once.
+    let mut killed = job("COMPLETED", 60, 1, 1000, "cpu=1");
+    killed.steps[0].state = State::parse("OUT_OF_MEMORY");
+    assert_eq!(codes(&killed, None), ["step-out-of-memory"]);
+    assert!(codes(&killed, Some("host_oom")).is_empty());
+}
+
+#[test]
+fn gpus_are_judged_by_all_of_them_and_not_in_a_second() {
+    let with = |seconds, total: &str| {
+        let mut job = job("COMPLETED", seconds, 8, seconds * 4000, "cpu=8,gres/gpu=4");
+        job.steps[0].usage.total = Tres::parse(total);
+        codes(&job, None)
+    };
+    // One busy GPU of four is 25 %; 10 over all of them is 2.5 %.
+    assert_eq!(with(3600, "gres/gpuutil=100,gres/gpumem=9G"), ["gpu-little-used"]);
+    assert_eq!(with(3600, "gres/gpuutil=10,gres/gpumem=9G"), ["gpu-idle"]);
+    assert!(with(3600, "gres/gpuutil=360,gres/gpumem=9G").is_empty());
+    assert!(with(1, "gres/gpuutil=0,gres/gpumem=9G").is_empty());
+    // Nothing measured, and the CPUs busy: nothing to say.
+    assert!(with(3600, "").is_empty());
+    let quiet = job("COMPLETED", 3600, 8, 100_000, "cpu=8,gres/gpu=4");
+    assert_eq!(codes(&quiet, None), ["gpu-perhaps-idle"]);
+}
+
+#[test]
+fn short_runs_are_not_told_that_they_asked_for_too_much() {
+    // Weakness 20: a job of no time, "request much larger than needed".
+    let small = |seconds| {
+        let mut job = job("COMPLETED", seconds, 8, seconds * 1000, "cpu=8,mem=100G");
+        job.limit = Known::Value(Span::seconds(86_400));
+        job.steps[0].max_rss = Known::Value(Bytes(2 * Bytes::GIB));
+        codes(&job, None)
+    };
+    assert!(small(0).is_empty() && small(60).is_empty());
+    assert_eq!(small(3600), ["cpu-little-used", "memory-left-over", "time-left-over"]);
+}
+
+#[test]
+fn memory_of_all_tasks_counts() {
+    // Weakness 2: 8 tasks of 10 GiB have 76 of 100 GiB in use, not 10.
+    let mut many = job("COMPLETED", 3600, 8, 20_000_000, "cpu=8,mem=100G");
+    many.steps[0].tasks = Known::Value(8);
+    many.steps[0].max_rss = Known::Value(Bytes(10 * Bytes::GIB));
+    many.steps[0].usage.total = Tres::parse("mem=80000000K");
+    assert!(codes(&many, None).is_empty());
+}
+
+#[test]
+fn who_cancelled_is_told_where_it_was_another() {
+    let cancelled =
+        |by: &str| codes(&job(&format!("CANCELLED by {by}"), 60, 1, 1000, "cpu=1"), None);
+    assert_eq!(cancelled("0"), ["cancelled-by-another"]);
+    assert_eq!(cancelled("1002"), ["cancelled-by-another"]);
+    assert!(cancelled("1001").is_empty());
+}
+
+#[test]
+fn heavier_findings_come_first() {
+    let (idle, thresholds) = settings();
+    let mut busy = job("COMPLETED", 3600, 8, 1_000_000, "cpu=8,mem=100G");
+    busy.limit = Known::Value(Span::seconds(86_400));
+    busy.steps[0].state = State::parse("OUT_OF_MEMORY");
+    let run = Run::of(&busy, &mut Names::default());
+    let found = findings(&busy, &run, None, &idle, &thresholds);
+    let weights: Vec<Weight> = found.iter().map(|finding| finding.weight).collect();
+    assert!(weights.len() > 2 && weights.is_sorted(), "{found:?}");
+}

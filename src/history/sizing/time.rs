@@ -1,0 +1,100 @@
+//! `--time`.
+
+use crate::model::request::{after_time_limit, round_time};
+use crate::model::{Allowance, BaseState, Span};
+use crate::text;
+
+use super::estimate::Measured;
+use super::{Advice, Amount, Flag, LEAST_RUNS, Subject, TIGHT, Verdict, WORTH, evidence, float};
+
+pub(super) fn advise(subject: &Subject<'_>) -> Advice {
+    let now = match subject.last.limit {
+        Allowance::Seconds(seconds) => Some(seconds_of(u64::from(seconds))),
+        Allowance::Unlimited => Some(Amount::Unlimited),
+        Allowance::Unknown => None,
+    };
+    let mut measured = Measured::default();
+    let mut reached: Vec<u64> = Vec::new();
+    let mut hung = 0;
+    for run in subject.ended {
+        let Some(elapsed) = run.elapsed.get().map(u64::from) else { continue };
+        if subject.hung(run) {
+            hung += 1;
+            continue;
+        }
+        match run.state {
+            BaseState::Completed => measured.complete.push(elapsed),
+            BaseState::Timeout => {
+                measured.at_least.push(elapsed);
+                reached.push(run.limit.seconds().map_or(elapsed, u64::from));
+            }
+            // Ended by what has nothing to do with how long it takes.
+            BaseState::Preempted | BaseState::NodeFail => measured.at_least.push(elapsed),
+            // It broke, or its owner gave it up: how long it would have taken is not known at all.
+            _ => {}
+        }
+    }
+    let told = measured.complete.len() + reached.len();
+    let mut notes = String::new();
+    if !reached.is_empty() {
+        notes.push_str(&format!("; {} reached the limit", some(reached.len(), told)));
+    }
+    if hung > 0 {
+        notes.push_str(&format!("; {} left out that hung", text::count(hung, "run")));
+    }
+    let estimate = measured.estimate(subject.basis.risk).filter(|_| told >= LEAST_RUNS);
+    let Some(estimate) = estimate else {
+        let because = format!("{} completed or reached its limit", text::count(told as u64, "run"));
+        return Advice::unknown(Flag::Time, now, told, because + &notes);
+    };
+    let longest_limit = reached.iter().max().copied();
+    let wanted = match (estimate.quantile, longest_limit) {
+        (None, Some(limit)) => {
+            let next = after_time_limit(Span::seconds(limit)).as_seconds();
+            next.max(estimate.with_headroom())
+        }
+        _ => estimate.with_headroom(),
+    };
+    let mut wanted = round_time(Span::seconds(wanted)).as_seconds();
+    let mut because = evidence(&estimate, subject.basis.risk, "took", seconds_of) + &notes;
+    let needed = estimate.quantile.unwrap_or(wanted);
+    let limit = subject.last.limit.seconds().map(u64::from);
+    let mut verdict = match limit {
+        None => Verdict::Set,
+        Some(limit) if float(limit) < float(needed) * TIGHT && limit < wanted => Verdict::Raise,
+        Some(limit) if float(wanted) <= float(limit) * WORTH => Verdict::Lower,
+        Some(_) => Verdict::Keep,
+    };
+    let most = subject.limits.and_then(|limits| limits.max_time.get()).map(Span::as_seconds);
+    if let Some(most) = most.filter(|most| wanted > *most && verdict != Verdict::Keep) {
+        wanted = most;
+        verdict = Verdict::Capped;
+        because.push_str(&format!(
+            "; partition {} allows {} at most: save checkpoints and continue in a further job",
+            subject.partition(),
+            Span::seconds(most)
+        ));
+    }
+    let stays = verdict == Verdict::Keep || limit == Some(wanted);
+    Advice {
+        flag: Flag::Time,
+        verdict,
+        now,
+        suggestion: (!stays).then(|| seconds_of(wanted)),
+        runs: estimate.runs,
+        most: Some(seconds_of(estimate.most)),
+        quantile: estimate.quantile.map(seconds_of),
+        headroom: (!stays && estimate.quantile.is_some()).then_some(estimate.headroom),
+        misfits: Some(measured.misfits(if stays { limit.unwrap_or(wanted) } else { wanted })),
+        because,
+    }
+}
+
+fn seconds_of(seconds: u64) -> Amount {
+    Amount::Time(Span::seconds(seconds))
+}
+
+/// "all", or how many.
+pub(super) fn some(part: usize, of: usize) -> String {
+    if part == of { "all of them".to_owned() } else { part.to_string() }
+}

@@ -1,0 +1,254 @@
+//! Sums by user, week and the like for people, with bars, and as comma-separated values.
+
+use std::io::{self, Write};
+
+use super::Report;
+use super::figures::{figure, hours, percent};
+use super::overview::head;
+use super::page::{Cell, Column, Label, Page, WHOLE};
+use crate::answer::breakdown::{Breakdown, By, GroupRow};
+use crate::answer::stats::{Amount, Estimate};
+use crate::text;
+
+/// Columns of a bar.
+const BAR: usize = 16;
+
+impl Report for Breakdown {
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        head(page, &self.scope)?;
+        page.entry("", 0, Label::Plain, &sentence(self))?;
+        for (name, amount) in [
+            ("cancelled", &self.total.cancelled),
+            ("preempted", &self.total.preempted),
+            ("did nothing", &self.total.idle),
+        ] {
+            if let Some(amount) = amount.as_ref().filter(|amount| amount.runs > 0) {
+                let note = if name == "did nothing" { ", though they completed" } else { "" };
+                let runs = text::count(amount.runs, "run");
+                page.entry(name, 13, Label::Plain, &format!("{runs}{note}: {}", amounts(amount)))?;
+            }
+        }
+        if let Some(measured) = &self.measured {
+            let runs = text::count(measured.runs, "run");
+            let kwh = figure(measured.kwh, 2);
+            let told = format!("{kwh} kWh by {runs} alone on their nodes, without cooling");
+            page.entry("measured", 13, Label::Plain, &told)?;
+        }
+        page.gap()?;
+        table(page, self)?;
+        if !self.notices.is_empty() {
+            page.gap()?;
+        }
+        page.notices(&self.notices)
+    }
+}
+
+fn sentence(breakdown: &Breakdown) -> String {
+    let total = &breakdown.total;
+    let rate = match total.failure_rate.rate {
+        Some(rate) => format!("{} % failed", percent(rate)),
+        None => "none completed or failed".to_owned(),
+    };
+    let mut said = format!("{}: {rate}, which held at most ", text::count(total.used.runs, "run"));
+    said.push_str(&amounts(&total.failed));
+    said.push_str(&format!("; all held {}", amounts(&total.used)));
+    if let Some(freed) = &total.reclaimable {
+        said.push_str(&format!(
+            "; sizing would have freed {} core-hours, {} GPU-hours and {} GiB-hours of memory",
+            hours(freed.core_hours),
+            hours(freed.gpu_hours),
+            hours(freed.memory_gib_hours)
+        ));
+    }
+    said
+}
+
+fn amounts(amount: &Amount) -> String {
+    let mut parts = Vec::new();
+    if let Some(gpus) = amount.gpu_hours.filter(|gpus| *gpus > 0.0) {
+        parts.push(format!("{} GPU-hours", hours(gpus)));
+    }
+    parts.push(match amount.core_hours {
+        Some(cores) => format!("{} core-hours", hours(cores)),
+        None => "n/a core-hours".to_owned(),
+    });
+    if let Some(Estimate { value, .. }) = amount.kwh {
+        parts.push(format!("{} kWh", figure(value, 2)));
+    }
+    parts.join(", ")
+}
+
+fn table(page: &mut Page<'_>, breakdown: &Breakdown) -> io::Result<()> {
+    let gpus = breakdown.total.used.gpu_hours.is_some();
+    let cause = breakdown.by == By::Cause;
+    let right = |heading| Column { heading, right: true, least: WHOLE };
+    let heading = match breakdown.by {
+        By::Cause => "CAUSE",
+        By::User => "USER",
+        By::Account => "ACCOUNT",
+        By::Qos => "QOS",
+        By::Partition => "PARTITION",
+        By::Gpu => "GPU",
+        By::Week => "WEEK OF",
+    };
+    let mut columns = vec![Column { heading, right: false, least: 8 }, right("RUNS")];
+    if !cause {
+        columns.push(right("FAILED"));
+    }
+    if gpus {
+        columns.push(right("GPU-H"));
+    }
+    columns.extend([right("CORE-H"), right("KWH")]);
+    let freed = breakdown.groups.iter().any(|row| row.reclaimable.is_some());
+    if freed {
+        columns.push(right("FREE CORE-H"));
+    }
+    columns.push(Column { heading: "WASTED", right: false, least: 4 });
+    let measure = |amount: &Amount| amount.kwh.map_or(0.0, |kwh| kwh.value);
+    let most = breakdown.groups.iter().map(|row| measure(&row.used)).fold(0.0, f64::max);
+    let told = |value: Option<f64>| (Label::Plain, value.map_or_else(|| "n/a".to_owned(), hours));
+    let rows = breakdown.groups.iter().map(|row| {
+        let mut cells: Vec<Cell> = vec![
+            (Label::Plain, row.name.clone().unwrap_or_else(|| "n/a".to_owned())),
+            (Label::Plain, row.used.runs.to_string()),
+        ];
+        if !cause {
+            let rate = row.failure_rate.rate;
+            let rate = rate.map_or_else(|| "n/a".to_owned(), |rate| format!("{} %", percent(rate)));
+            cells.push((Label::Plain, rate));
+        }
+        if gpus {
+            cells.push(told(row.used.gpu_hours));
+        }
+        cells.push(told(row.used.core_hours));
+        let kwh = row.used.kwh.map_or_else(|| "n/a".to_owned(), |kwh| figure(kwh.value, 2));
+        cells.push((Label::Plain, kwh));
+        if freed {
+            cells.push(told(row.reclaimable.map(|freed| freed.core_hours)));
+        }
+        cells.push((Label::Plain, bar(measure(&row.failed), measure(&row.used), most)));
+        cells
+    });
+    let rows: Vec<Vec<Cell>> = rows.collect();
+    page.table(&columns, &rows)
+}
+
+/// A bar as long as what was used, filled as far as that was wasted.
+fn bar(wasted: f64, used: f64, most: f64) -> String {
+    if most <= 0.0 {
+        return String::new();
+    }
+    let columns = |part: f64| {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a share of some columns"
+        )]
+        let columns = (part / most * BAR as f64).round() as usize;
+        // What there is shows.
+        if part > 0.0 { columns.clamp(1, BAR) } else { 0 }
+    };
+    let (full, all) = (columns(wasted), columns(used));
+    format!("{}{}", "█".repeat(full), "░".repeat(all.saturating_sub(full)))
+}
+
+/// Writes the groups as comma-separated values (RFC 4180), amounts in full.
+pub(super) fn csv(breakdown: &Breakdown, out: &mut dyn Write) -> io::Result<()> {
+    let parts = ["used", "failed", "cancelled", "preempted", "idle"];
+    let mut heading = vec!["group".to_owned()];
+    for part in parts {
+        for unit in ["runs", "unrecorded", "core_hours", "gpu_hours", "kwh", "kwh_low", "kwh_high"]
+        {
+            heading.push(format!("{part}_{unit}"));
+        }
+    }
+    heading.extend(
+        [
+            "failure_rate",
+            "node_hours",
+            "failed_node_hours",
+            "reclaimable_core_hours",
+            "reclaimable_gpu_hours",
+            "reclaimable_memory_gib_hours",
+        ]
+        .map(str::to_owned),
+    );
+    line(out, &heading)?;
+    for row in &breakdown.groups {
+        line(out, &cells(row))?;
+    }
+    Ok(())
+}
+
+fn cells(row: &GroupRow) -> Vec<String> {
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    let mut cells = vec![row.name.clone().unwrap_or_default()];
+    let amounts = [
+        Some(&row.used),
+        Some(&row.failed),
+        row.cancelled.as_ref(),
+        row.preempted.as_ref(),
+        row.idle.as_ref(),
+    ];
+    for amount in amounts {
+        let count = |what: fn(&Amount) -> u64| {
+            amount.map_or_else(String::new, |amount| what(amount).to_string())
+        };
+        cells.push(count(|amount| amount.runs));
+        cells.push(count(|amount| amount.unrecorded));
+        cells.push(number(amount.and_then(|amount| amount.core_hours)));
+        cells.push(number(amount.and_then(|amount| amount.gpu_hours)));
+        let kwh = amount.and_then(|amount| amount.kwh);
+        cells.push(number(kwh.map(|kwh| kwh.value)));
+        cells.push(number(kwh.and_then(|kwh| kwh.low)));
+        cells.push(number(kwh.and_then(|kwh| kwh.high)));
+    }
+    cells.push(number(row.failure_rate.rate));
+    cells.push(number(row.node_hours));
+    cells.push(number(row.failed_node_hours));
+    let freed = row.reclaimable;
+    cells.push(number(freed.map(|freed| freed.core_hours)));
+    cells.push(number(freed.map(|freed| freed.gpu_hours)));
+    cells.push(number(freed.map(|freed| freed.memory_gib_hours)));
+    cells
+}
+
+/// A line of values. What a spreadsheet would take for a formula is text there.
+fn line(out: &mut dyn Write, cells: &[String]) -> io::Result<()> {
+    let cells = cells.iter().map(|cell| {
+        let clean = text::printable(cell.as_bytes());
+        let formula = clean.starts_with(['=', '+', '-', '@']);
+        let clean = if formula { format!("'{clean}") } else { clean };
+        if clean.contains([',', '"', '\n']) || formula {
+            format!("\"{}\"", clean.replace('"', "\"\""))
+        } else {
+            clean
+        }
+    });
+    writeln!(out, "{}", cells.collect::<Vec<_>>().join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_shows_what_there_is() {
+        assert_eq!(bar(4.0, 8.0, 8.0), format!("{}{}", "█".repeat(8), "░".repeat(8)));
+        assert_eq!(bar(0.001, 0.002, 8.0), "█");
+        assert_eq!(bar(0.0, 4.0, 8.0), "░".repeat(8));
+        assert_eq!((bar(0.0, 0.0, 8.0), bar(0.0, 0.0, 0.0)), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn no_name_becomes_a_formula_or_a_line_of_its_own() {
+        let mut out = Vec::new();
+        let hostile = ["=cmd()", "a,b", "say \"no\"", "two\nlines", "\u{1b}[31m"];
+        line(&mut out, &hostile.map(str::to_owned)).expect("a vector takes everything");
+        let text = String::from_utf8(out).expect("text");
+        assert!(text.starts_with("\"'=cmd()\",\"a,b\",\"say \"\"no\"\"\","), "{text:?}");
+        assert_eq!(text.matches('\n').count(), 1, "{text:?}");
+        assert!(!text.contains('\u{1b}'));
+    }
+}

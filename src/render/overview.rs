@@ -1,0 +1,167 @@
+//! Workloads for people: how many runs, how they went, what they held.
+
+use std::io;
+
+use super::Report;
+use super::figures::{hours, percent};
+use super::page::{Cell, Column, Label, Page, WHOLE};
+use crate::answer::overview::{Overview, Sums};
+use crate::answer::scope::{Scope, WorkloadName};
+use crate::model::Known;
+use crate::text;
+
+impl Report for Overview {
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        head(page, &self.scope)?;
+        page.entry("", 0, Label::Plain, &sentence(self))?;
+        if self.workloads.is_empty() {
+            return page.notices(&self.notices);
+        }
+        page.gap()?;
+        table(page, self)?;
+        if self.rest.runs > 0 || self.workload_count > self.workloads.len() {
+            let hidden = self.workload_count - self.workloads.len();
+            let share = self.rest.cost_share.map_or_else(|| "n/a".to_owned(), percent);
+            let tail = format!(
+                "{} not shown, {} with {share} % of the use; -n 0 shows all",
+                text::count(hidden as u64, "workload"),
+                text::count(self.rest.runs, "run"),
+            );
+            page.entry("", 0, Label::Dim, &tail)?;
+        }
+        if !self.notices.is_empty() {
+            page.gap()?;
+        }
+        page.notices(&self.notices)
+    }
+}
+
+/// The line that says whose runs of which window.
+pub(super) fn head(page: &mut Page<'_>, scope: &Scope) -> io::Result<()> {
+    let window = format!(
+        "{} to {}",
+        page.moment(&Known::Value(scope.since)),
+        page.moment(&Known::Value(scope.until))
+    );
+    let whose = match &scope.users {
+        None => "all users".to_owned(),
+        Some(users) => users.join(", "),
+    };
+    page.line(&[(Label::Strong, &window), (Label::Plain, "  "), (Label::Plain, &whose)])
+}
+
+/// What there is to know of a workload beside its label.
+pub(super) fn beside(name: &WorkloadName, with_user: bool) -> String {
+    let mut parts = Vec::new();
+    if with_user {
+        parts.extend(name.user.clone());
+    }
+    parts.extend(name.partition.clone());
+    parts.extend(name.script.clone());
+    if name.names > 1 {
+        parts.push(format!("{} names", name.names));
+    }
+    parts.join(", ")
+}
+
+/// The header in one sentence.
+fn sentence(overview: &Overview) -> String {
+    let total = &overview.total;
+    if total.runs == 0 {
+        let open = text::count(total.running, "run");
+        return if total.running > 0 {
+            format!("nothing has ended in this window; {open} not over yet")
+        } else {
+            "no run in this window".to_owned()
+        };
+    }
+    let mut said = format!(
+        "{} of {}: {} % completed, {} % failed",
+        text::count(total.runs, "run"),
+        text::count(overview.workload_count as u64, "workload"),
+        of(total.completed, total.runs),
+        of(total.failed, total.runs),
+    );
+    if total.hung > 0 {
+        said.push_str(&format!(", {} did nothing until the end", total.hung));
+    }
+    said.push_str(&format!("; {} core-hours", hours(total.core_hours)));
+    if total.gpu_hours > 0.0 {
+        said.push_str(&format!(", {} GPU-hours", hours(total.gpu_hours)));
+    }
+    if let Some(worst) = worst(overview) {
+        said.push_str(&format!(
+            "; {} wasted most: {} GPU-hours",
+            worst.0,
+            hours(worst.1.wasted_gpu_hours)
+        ));
+    }
+    if total.running > 0 {
+        said.push_str(&format!("; {} not over yet", text::count(total.running, "run")));
+    }
+    said
+}
+
+fn of(part: u64, whole: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "whole per cents are told")]
+    percent(part as f64 / whole.max(1) as f64)
+}
+
+/// The workload whose failed and hung runs held GPUs for longest, where that is worth a word: an hour
+/// and a tenth of its use, or a hundred hours.
+fn worst(overview: &Overview) -> Option<(&str, &Sums)> {
+    let rows = overview.workloads.iter().map(|row| (row.name.workload.as_str(), &row.sums));
+    let worst = rows.max_by(|a, b| a.1.wasted_gpu_hours.total_cmp(&b.1.wasted_gpu_hours))?;
+    let wasted = worst.1.wasted_gpu_hours;
+    (wasted >= 100.0 || (wasted >= 1.0 && wasted >= worst.1.gpu_hours / 10.0)).then_some(worst)
+}
+
+fn table(page: &mut Page<'_>, overview: &Overview) -> io::Result<()> {
+    let gpus = overview.total.gpu_hours > 0.0;
+    let users = overview.scope.users.as_ref().is_none_or(|users| users.len() > 1);
+    let right = |heading| Column { heading, right: true, least: WHOLE };
+    let left = |heading, least| Column { heading, right: false, least };
+    let mut columns = vec![left("WORKLOAD", 8)];
+    if users {
+        columns.push(left("USER", 4));
+    }
+    columns.push(left("PARTITION", 4));
+    columns.extend(["RUNS", "FAILED", "HUNG", "CORE-HOURS"].map(right));
+    if gpus {
+        columns.push(right("GPU-HOURS"));
+    }
+    columns.push(left("LAST RUN", WHOLE));
+    let rows = overview.workloads.iter().map(|row| {
+        let sums = &row.sums;
+        let bad = match sums.flagged_rate {
+            Some(rate) if rate >= 0.5 && sums.runs >= 3 => Label::Bad,
+            Some(rate) if rate >= 0.2 && sums.runs >= 3 => Label::Warn,
+            _ => Label::Plain,
+        };
+        let name = match &row.name.script {
+            Some(script) => format!("{} ({script})", row.name.workload),
+            None => row.name.workload.clone(),
+        };
+        let mut cells: Vec<Cell> = vec![(Label::Plain, name)];
+        let word = |text: &Option<String>| text.clone().unwrap_or_else(|| "n/a".to_owned());
+        if users {
+            cells.push((Label::Plain, word(&row.name.user)));
+        }
+        cells.push((Label::Plain, word(&row.name.partition)));
+        cells.push((Label::Plain, sums.runs.to_string()));
+        cells.push((bad, sums.failed.to_string()));
+        cells.push((if sums.hung > 0 { bad } else { Label::Plain }, sums.hung.to_string()));
+        cells.push((Label::Plain, hours(sums.core_hours)));
+        if gpus {
+            let told = if row.name.gpus { hours(sums.gpu_hours) } else { "-".to_owned() };
+            cells.push((Label::Plain, told));
+        }
+        // The day is enough.
+        let last = page.brief_moment(&sums.last.into());
+        let day = last.split(' ').next().unwrap_or_default().to_owned();
+        cells.push((Label::Plain, day));
+        cells
+    });
+    let rows: Vec<Vec<Cell>> = rows.collect();
+    page.table(&columns, &rows)
+}

@@ -1,0 +1,138 @@
+//! Advice for people: each workload with its options, and lines to paste.
+
+use std::io;
+
+use super::Report;
+use super::figures::hours;
+use super::overview::{beside, head};
+use super::page::{Label, Page};
+use crate::answer::sizing::{AdviceRow, FollowedRow, FreedRow, Sized, SizedWorkload};
+use crate::history::sizing::Verdict;
+use crate::text;
+
+/// Before each line of a workload.
+const INDENT: usize = 2;
+
+impl Report for Sized {
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        head(page, &self.scope)?;
+        page.entry("", 0, Label::Plain, &sentence(self))?;
+        let users = self.scope.users.as_ref().is_none_or(|users| users.len() > 1);
+        for workload in &self.workloads {
+            page.gap()?;
+            block(page, workload, users)?;
+        }
+        if !self.reclaimable.is_empty() {
+            page.gap()?;
+            page.entry("reclaimable  ", 13, Label::Plain, &reclaimable(&self.reclaimable))?;
+        }
+        if !self.notices.is_empty() {
+            page.gap()?;
+        }
+        page.notices(&self.notices)
+    }
+}
+
+fn sentence(sized: &Sized) -> String {
+    if sized.workload_count == 0 {
+        return "no run ended in this window".to_owned();
+    }
+    let all = text::count(sized.workload_count as u64, "workload");
+    let mut parts = vec![format!("{} to change", sized.to_change)];
+    parts.push(format!("{} about right", sized.about_right));
+    if sized.without_evidence > 0 {
+        parts.push(format!("{} with too few runs to say", sized.without_evidence));
+    }
+    let mut said = format!("{all}: {}", parts.join(", "));
+    let hidden = sized.to_change.saturating_sub(sized.workloads.len());
+    if hidden > 0 {
+        said.push_str(&format!("; {hidden} of those to change not shown, -n 0 shows all"));
+    }
+    said
+}
+
+fn block(page: &mut Page<'_>, workload: &SizedWorkload, users: bool) -> io::Result<()> {
+    let beside = beside(&workload.name, users);
+    let runs = text::count(workload.runs, "run");
+    page.row(&[
+        (Label::Strong, &workload.name.workload),
+        (Label::Plain, &beside),
+        (Label::Plain, &runs),
+    ])?;
+    let margin = workload.advice.iter().map(|row| row.option.len()).max().unwrap_or(0);
+    for row in &workload.advice {
+        let name = format!("{:INDENT$}{:margin$}  ", "", row.option);
+        let (label, verdict) = verdict(row);
+        let body = match &row.risk {
+            Some(risk) if row.suggestion.is_some() => {
+                format!("{verdict}: {}{}; {risk}", row.because, headroom(row))
+            }
+            _ => format!("{verdict}: {}", row.because),
+        };
+        page.entry(&name, INDENT + margin + 2, label, &body)?;
+    }
+    for directive in &workload.directives {
+        page.line(&[(Label::Added, &format!("{:INDENT$}{directive}", ""))])?;
+    }
+    for row in &workload.after {
+        let label = if row.fell_short > 0 { Label::Bad } else { Label::Good };
+        page.entry("  since then  ", 14, label, &after(row))?;
+    }
+    Ok(())
+}
+
+fn headroom(row: &AdviceRow) -> String {
+    row.headroom_percent.map_or_else(String::new, |percent| format!("; {percent} % headroom"))
+}
+
+fn verdict(row: &AdviceRow) -> (Label, String) {
+    let now = row.now.as_deref().unwrap_or("n/a");
+    let then = row.suggestion.as_deref();
+    match (row.means, then) {
+        (Verdict::Raise, Some(then)) => (Label::Warn, format!("raise from {now} to {then}")),
+        (Verdict::Lower, Some(then)) => (Label::Good, format!("lower from {now} to {then}")),
+        (Verdict::Set, Some(then)) => (Label::Warn, format!("set {then}, now {now}")),
+        (Verdict::Capped, Some(then)) => {
+            (Label::Bad, format!("raise from {now} to {then}, capped"))
+        }
+        (Verdict::Capped, None) => (Label::Bad, format!("{now} is not enough, and capped")),
+        (Verdict::Unknown, _) => (Label::Plain, format!("{now}, not enough evidence")),
+        _ => (Label::Plain, format!("{now} is about right")),
+    }
+}
+
+/// "--mem is 13G, as the runs before advised: 3 runs, the most that one used was 9.77G".
+fn after(row: &FollowedRow) -> String {
+    let advice = if row.followed {
+        "as the runs before advised".to_owned()
+    } else {
+        format!("where the runs before advised {}", row.advised)
+    };
+    let runs = text::count(row.runs as u64, "run");
+    let mut said = format!("{} is {}, {advice}: {runs}", row.option, row.asked);
+    if let Some(used) = &row.used {
+        said.push_str(&format!(", the most that one used was {used}"));
+    }
+    if row.fell_short > 0 {
+        said.push_str(&format!("; of {} that was not enough", row.fell_short));
+    }
+    said
+}
+
+fn reclaimable(rows: &[FreedRow]) -> String {
+    let told = rows.iter().map(|row| {
+        let mut parts = Vec::new();
+        for (amount, unit) in [
+            (row.core_hours, "core-hours"),
+            (row.gpu_hours, "GPU-hours"),
+            (row.memory_gib_hours, "GiB-hours of memory"),
+        ] {
+            if amount > 0.0 {
+                parts.push(format!("{} {unit}", hours(amount)));
+            }
+        }
+        let account = row.account.as_deref().unwrap_or("no account");
+        format!("{account}: {}", text::join(&parts, "and"))
+    });
+    told.collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,289 @@
+//! Accounting that somebody saved: a history without a scheduler at hand.
+//!
+//! A file is known by how it begins: `sacct` with a heading and any delimiter, `sacct --json`, or
+//! our own export. All files of one call are read together, so a job whose rows lie in two of them
+//! is one run, and a file that is named twice counts once. Nothing is asked of a cluster; a record
+//! that is open stays open.
+
+use std::path::{Path, PathBuf};
+
+use jiff::tz::TimeZone;
+use serde_json::{Map, Value};
+
+use super::slurm::{Heading, Loader, TextReader, json};
+use super::{Filter, slurm};
+use crate::host::{Content, FileError};
+use crate::model::{History, Notice, RUN_SCHEMA, Run, run_fields};
+
+/// Read at a time.
+const PIECE: usize = 256 << 10;
+/// A document is read as a whole; larger ones are not written by anybody who can wait for them.
+const DOCUMENT: u64 = 4 << 30;
+
+/// Why a file gives no history.
+#[derive(Debug, thiserror::Error)]
+pub enum SavedError {
+    /// It cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// It has no heading, and nobody said what its columns are.
+    #[error("{}: no heading says what its columns are", path.display())]
+    NoHeading {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is no document of accounting.
+    #[error("{}: {reason}", path.display())]
+    Document {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// Files of accounting that are read together.
+pub struct Saved {
+    loader: Loader,
+    columns: Vec<String>,
+    unreadable: usize,
+}
+
+/// What a file is, by how it begins.
+enum Form {
+    Text(Box<Heading>),
+    Document,
+    Lines,
+    Table,
+}
+
+impl Saved {
+    /// Local times are of a zone; `columns` are those of files without a heading.
+    pub fn new(zone: TimeZone, columns: Vec<String>) -> Self {
+        Self { loader: slurm::loader(zone), columns, unreadable: 0 }
+    }
+
+    /// Reads a file.
+    pub fn read(&mut self, path: &Path, content: &dyn Content) -> Result<(), SavedError> {
+        let mut begin = vec![0; PIECE];
+        let count = read_full(content, 0, &mut begin).map_err(|e| FileError::from_io(path, &e))?;
+        begin.truncate(count);
+        if begin.is_empty() {
+            return Ok(());
+        }
+        match self.form(path, &begin)? {
+            Form::Document => self.document(path, content),
+            Form::Text(heading) => {
+                self.loader.read_as(heading.reading());
+                let mut reader = TextReader::new(&heading);
+                let loader = &mut self.loader;
+                pieces(path, content, &mut |piece| {
+                    reader.feed(piece, loader);
+                })?;
+                self.unreadable += reader.finish(loader);
+                Ok(())
+            }
+            Form::Lines => {
+                let mut lines = Lines::default();
+                let mut take = |line: &[u8]| self.line(line);
+                pieces(path, content, &mut |piece| lines.feed(piece, &mut take))?;
+                lines.finish(&mut take);
+                Ok(())
+            }
+            Form::Table => {
+                let mut table = Table::default();
+                let mut take = |cells: &[String]| self.cells(cells);
+                pieces(path, content, &mut |piece| table.feed(piece, &mut take))?;
+                table.finish(&mut take);
+                Ok(())
+            }
+        }
+    }
+
+    /// The history, of what a filter selects. The caller's own jobs cannot be told apart in a file
+    /// of another machine: without names it is everybody's.
+    pub fn finish(self, filter: &Filter) -> History {
+        let local = self.loader.local_times();
+        let mut history = self.loader.finish(self.unreadable);
+        slurm::keep(&mut history, filter);
+        if local > 0 {
+            let text = "the files hold local times without a zone, which are read as of the zone \
+                        here";
+            history.notices.push(
+                Notice::info("local-times", text).hint(
+                    "SLURM_TIME_FORMAT=%s sacct ... saves times that are the same everywhere",
+                ),
+            );
+        }
+        history
+    }
+
+    fn form(&self, path: &Path, begin: &[u8]) -> Result<Form, SavedError> {
+        let begin = begin.trim_ascii_start();
+        let first = begin.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        if begin.starts_with(b"{") {
+            let record = serde_json::from_slice::<Map<String, Value>>(first).ok();
+            let schema = record.as_ref().and_then(|record| record.get("schema")?.as_str());
+            return Ok(if schema == Some(RUN_SCHEMA) { Form::Lines } else { Form::Document });
+        }
+        let names: Vec<&str> = run_fields().map(|field| field.name).collect();
+        if first.trim_ascii_end() == names.join(",").as_bytes() {
+            return Ok(Form::Table);
+        }
+        let heading = Heading::read(first).or_else(|| Heading::given(&self.columns, first));
+        heading
+            .map(|heading| Form::Text(Box::new(heading)))
+            .ok_or_else(|| SavedError::NoHeading { path: path.to_owned() })
+    }
+
+    fn document(&mut self, path: &Path, content: &dyn Content) -> Result<(), SavedError> {
+        let bytes = content.read_all(DOCUMENT).map_err(|e| FileError::from_io(path, &e))?;
+        let unreadable = json::read(&bytes, &mut self.loader);
+        self.unreadable +=
+            unreadable.map_err(|reason| SavedError::Document { path: path.to_owned(), reason })?;
+        Ok(())
+    }
+
+    /// A line of our own export.
+    fn line(&mut self, line: &[u8]) {
+        if line.trim_ascii().is_empty() {
+            return;
+        }
+        match serde_json::from_slice::<Map<String, Value>>(line) {
+            Ok(record) => self.record(&record),
+            Err(_) => self.unreadable += 1,
+        }
+    }
+
+    /// A row of our own table.
+    fn cells(&mut self, cells: &[String]) {
+        let names: Vec<&str> = run_fields().map(|field| field.name).collect();
+        if cells.iter().map(String::as_str).eq(names.iter().copied()) {
+            return;
+        }
+        if cells.len() != names.len() {
+            self.unreadable += 1;
+            return;
+        }
+        let mut record: Map<String, Value> = names
+            .into_iter()
+            .zip(cells)
+            .filter(|(_, cell)| !cell.is_empty())
+            .map(|(name, cell)| (name.to_owned(), Value::from(cell.as_str())))
+            .collect();
+        record.insert("schema".to_owned(), RUN_SCHEMA.into());
+        self.record(&record);
+    }
+
+    fn record(&mut self, record: &Map<String, Value>) {
+        if self.loader.push(|names| Run::from_flat(record, names)).is_err() {
+            self.unreadable += 1;
+        }
+    }
+}
+
+fn read_full(content: &dyn Content, offset: u64, buffer: &mut [u8]) -> std::io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match content.read_at(offset + filled as u64, &mut buffer[filled..])? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    Ok(filled)
+}
+
+/// Passes on a whole file, piece by piece.
+fn pieces(
+    path: &Path,
+    content: &dyn Content,
+    take: &mut dyn FnMut(&[u8]),
+) -> Result<(), SavedError> {
+    let mut buffer = vec![0; PIECE];
+    let mut offset = 0;
+    loop {
+        match content.read_at(offset, &mut buffer).map_err(|e| FileError::from_io(path, &e))? {
+            0 => return Ok(()),
+            count => {
+                take(&buffer[..count]);
+                offset += count as u64;
+            }
+        }
+    }
+}
+
+/// Lines out of pieces that may end anywhere.
+#[derive(Default)]
+struct Lines {
+    rest: Vec<u8>,
+}
+
+impl Lines {
+    fn feed(&mut self, piece: &[u8], take: &mut dyn FnMut(&[u8])) {
+        let mut lines = piece.split(|byte| *byte == b'\n');
+        let Some(mut line) = lines.next() else { return };
+        for next in lines {
+            self.rest.extend_from_slice(line);
+            take(&self.rest);
+            self.rest.clear();
+            line = next;
+        }
+        self.rest.extend_from_slice(line);
+    }
+
+    fn finish(self, take: &mut dyn FnMut(&[u8])) {
+        if !self.rest.is_empty() {
+            take(&self.rest);
+        }
+    }
+}
+
+/// Rows of comma-separated values (RFC 4180) out of pieces that may end anywhere.
+#[derive(Default)]
+struct Table {
+    cells: Vec<String>,
+    cell: Vec<u8>,
+    quoted: bool,
+    /// A quote within quotes: the next byte says whether it ends them.
+    quote: bool,
+}
+
+impl Table {
+    fn feed(&mut self, piece: &[u8], take: &mut dyn FnMut(&[String])) {
+        for &byte in piece {
+            match byte {
+                b'"' if self.quote => {
+                    self.cell.push(b'"');
+                    self.quote = false;
+                }
+                b'"' if self.quoted => self.quote = true,
+                other if self.quoted && !self.quote => self.cell.push(other),
+                b'"' if self.cell.is_empty() => self.quoted = true,
+                b',' => self.end_cell(),
+                b'\n' => {
+                    self.end_cell();
+                    take(&self.cells);
+                    self.cells.clear();
+                }
+                b'\r' => {}
+                other => self.cell.push(other),
+            }
+        }
+    }
+
+    fn end_cell(&mut self) {
+        (self.quoted, self.quote) = (false, false);
+        let cell = std::mem::take(&mut self.cell);
+        self.cells.push(String::from_utf8_lossy(&cell).into_owned());
+    }
+
+    fn finish(mut self, take: &mut dyn FnMut(&[String])) {
+        if !self.cells.is_empty() || !self.cell.is_empty() {
+            self.end_cell();
+            take(&self.cells);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

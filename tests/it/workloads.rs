@@ -1,0 +1,191 @@
+//! The commands about many runs, over the demo cluster's ninety days.
+//!
+//! What they must find was put there on purpose: `fixtures/demo/make-history` says what and where.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::run::{Shown, Test};
+
+fn demo(args: &[&str]) -> Shown {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let test = Test::new(&format!("workloads-{number}"));
+    test.run(&[&["--demo"], args].concat())
+}
+
+fn told(args: &[&str]) -> String {
+    demo(args).ends(0).stdout.clone()
+}
+
+fn json(args: &[&str]) -> serde_json::Value {
+    demo(&[&["--json"], args].concat()).ends(0).json()
+}
+
+const COMMANDS: [&[&str]; 9] = [
+    &["overview"],
+    &["overview", "--all-users"],
+    &["sizing", "--all-users", "-n", "0"],
+    &["patterns", "--all-users"],
+    &["reliability", "--all-users"],
+    &["reliability", "--metric", "hang"],
+    &["stats", "--by", "week"],
+    &["stats", "--by", "account", "--all-users"],
+    &["stats", "--by", "cause"],
+];
+
+#[test]
+fn every_answer_fits_eighty_columns_and_is_the_same_again() {
+    for args in COMMANDS {
+        let text = told(&[args, &["--ascii"]].concat());
+        assert!(text.is_ascii(), "{args:?}: {text}");
+        assert!(text.lines().all(|line| line.len() <= 80), "{args:?}: {text}");
+        assert_eq!(told(&[args, &["--ascii"]].concat()), text);
+        let value = json(args);
+        assert!(value["schema"].as_str().is_some_and(|name| name.starts_with("jobwise/")));
+        assert!(value["notices"].is_array(), "{args:?}");
+    }
+}
+
+#[test]
+fn the_overview_ranks_workloads_and_adds_up() {
+    let whole = json(&["overview", "--all-users"]);
+    let rows = whole["workloads"].as_array().expect("rows");
+    let sum =
+        |field: &str| rows.iter().map(|row| row[field].as_u64().expect("a count")).sum::<u64>();
+    for field in ["runs", "completed", "failed", "cancelled", "hung"] {
+        assert_eq!(whole["total"][field].as_u64(), Some(sum(field)), "{field}");
+    }
+    let row = |name: &str| rows.iter().find(|row| row["workload"] == name).expect("a workload");
+    // 26 runs of four GPUs, of which 13 hung for eight hours and 12 s: 13 x 4 x 28812 s.
+    let hung = row("pretrain-#");
+    assert_eq!(
+        (&hung["runs"], &hung["hung"], &hung["names"]),
+        (&26.into(), &13.into(), &26.into())
+    );
+    assert_eq!(hung["wasted_gpu_hours"], 416.1733);
+    // One array of forty tasks in each of twelve weeks.
+    assert_eq!(row("shard")["runs"], 480);
+    // The record that was never closed is in no sum, and the run of today is not over.
+    assert_eq!((&whole["stale"], &whole["total"]["running"]), (&1.into(), &1.into()));
+    // The first two of nine, and the rest in one line.
+    let short = json(&["overview", "--all-users", "-n", "2", "--sort", "runs"]);
+    assert_eq!(short["workloads"][0]["workload"], "shard");
+    let shown: u64 = (0..2).map(|at| short["workloads"][at]["runs"].as_u64().expect("runs")).sum();
+    assert_eq!(short["rest"]["runs"].as_u64(), Some(sum("runs") - shown));
+    let by_name = json(&["overview", "--sort", "name"]);
+    let names = by_name["workloads"].as_array().expect("rows").iter();
+    let names: Vec<&str> = names.map(|row| row["workload"].as_str().expect("a name")).collect();
+    assert!(names.is_sorted(), "{names:?}");
+}
+
+#[test]
+fn sizing_gives_lines_to_paste_and_says_what_they_rest_on() {
+    let text = told(&["sizing", "flow"]);
+    // 11:53:00 of 12 h were needed: seven minutes are no margin.
+    for part in [
+        "raise from 12:00:00 to 13:30:00: 20 runs, the most that one",
+        "all 20 runs would have",
+        "#SBATCH --time=13:30:00",
+        "32 is about right: 20 completed runs",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let advice = |name: &str, option: &str| {
+        let sized = json(&["sizing", name, "--all-users"]);
+        let rows = sized["workloads"][0]["advice"].as_array().expect("advice").clone();
+        rows.into_iter().find(|row| row["option"] == option).expect("the option")
+    };
+    // Died at up to 40 GiB, then 24 completed with 64 and 47 at most: nothing to change.
+    let memory = advice("assemble", "--mem");
+    assert_eq!((&memory["verdict"], &memory["now"]), (&"keep".into(), &"64G".into()));
+    assert_eq!(memory["runs"], 31);
+    // Saturated on all 32 cores of two nodes: no more of them.
+    assert_eq!(advice("scf", "--cpus-per-task")["verdict"], "keep");
+    // Two GPUs that no run ever used.
+    let gpus = advice("notebook", "--gpus");
+    assert_eq!((&gpus["verdict"], &gpus["suggestion"]), (&"lower".into(), &"0".into()));
+    // No limit becomes a first one.
+    let time = advice("index", "--time");
+    assert_eq!((&time["verdict"], &time["now"]), (&"set".into(), &"UNLIMITED".into()));
+}
+
+#[test]
+fn advice_that_was_followed_is_told_with_what_came_of_it() {
+    let text = told(&["sizing", "tune"]);
+    let since = "since then  --mem is 11G, as the runs before advised: 3 runs, the most that";
+    assert!(text.contains(since), "{text}");
+}
+
+#[test]
+fn what_advice_would_have_freed_is_told_by_account() {
+    let sums = json(&["stats", "--by", "account", "--all-users"]);
+    let physics = &sums["groups"][0];
+    assert_eq!(physics["name"], "physics");
+    let sized = json(&["sizing", "--all-users"]);
+    let freed = &sized["reclaimable"][0];
+    assert_eq!(freed["account"], "physics");
+    for amount in ["core_hours", "gpu_hours", "memory_gib_hours"] {
+        assert_eq!(physics["reclaimable"][amount], freed[amount], "{amount}");
+    }
+    // Sixteen notebooks of two GPUs did nothing with them.
+    assert_eq!(sums["total"]["idle"]["runs"], 16);
+    assert_eq!(freed["gpu_hours"], sums["total"]["idle"]["gpu_hours"]);
+}
+
+#[test]
+fn patterns_quote_sizing_and_never_contradict_it() {
+    let text = told(&["patterns"]);
+    for part in [
+        "16G, 24G x2, 32G x2, 40G x2; then 24",
+        "sizing: --mem 64G about right",
+        "13 held their cores and did",
+        "a longer limit would only hold more for longer",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn the_bad_nodes_are_found_and_no_other() {
+    let worse = |args: &[&str]| {
+        let nodes = json(&[&["reliability", "--all-users", "-n", "0"], args].concat());
+        let rows = nodes["nodes"].as_array().expect("nodes").clone();
+        let worse = rows.iter().filter(|row| row["verdict"] == "worse");
+        let worse: Vec<String> =
+            worse.map(|row| row["node"].as_str().expect("a name").to_owned()).collect();
+        (worse, nodes["exclude"].as_str().map(str::to_owned))
+    };
+    assert_eq!(worse(&[]), (vec!["cn06".to_owned()], Some("cn06".to_owned())));
+    let hang = worse(&["--metric", "hang"]);
+    assert_eq!(hang, (vec!["gpu03".to_owned()], Some("gpu03".to_owned())));
+}
+
+#[test]
+fn filters_and_windows_narrow_the_demo_too() {
+    let runs = |args: &[&str]| {
+        let whole = json(&[&["overview", "--all-users"], args].concat());
+        whole["total"]["runs"].as_u64().expect("a count")
+    };
+    let all = runs(&[]);
+    assert_eq!(runs(&["-p", "gpu"]) + runs(&["-p", "cpu"]), all);
+    assert_eq!(runs(&["-A", "physics"]) + runs(&["-A", "biology"]), all);
+    let early = runs(&["-E", "2026-10-01"]);
+    assert!(early > 0 && early + runs(&["-S", "2026-10-01"]) == all);
+    assert_eq!(runs(&["--name", "shard"]), 480);
+    demo(&["sizing", "nothing-like-it"]).ends(1).says("no run ended");
+    let refused = demo(&["sizing", "--risk", "0.7"]);
+    assert!(refused.ends(64).stderr.contains("below 0.5"), "{}", refused.stderr);
+}
+
+#[test]
+fn sums_are_written_as_comma_separated_values() {
+    let text = told(&["stats", "--by", "week", "--format", "csv"]);
+    let lines: Vec<&str> = text.lines().collect();
+    let columns = lines[0].split(',').count();
+    assert!(lines[0].starts_with("group,used_runs,used_unrecorded,used_core_hours"));
+    assert!(lines.len() > 10 && lines.iter().all(|line| line.split(',').count() == columns));
+    let weeks = json(&["stats", "--by", "week"]);
+    let runs = |line: &str| line.split(',').nth(1).and_then(|cell| cell.parse::<u64>().ok());
+    let sum: u64 = lines[1..].iter().map(|line| runs(line).expect("a count")).sum();
+    assert_eq!(weeks["total"]["used"]["runs"].as_u64(), Some(sum));
+}
