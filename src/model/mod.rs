@@ -5,6 +5,7 @@
 //! component, say) its field is absent elsewhere. Every number that a site may not gather is a
 //! [`Known`], so that "unknown" can never print as zero.
 
+mod ability;
 mod edit;
 mod exit;
 mod id;
@@ -17,6 +18,7 @@ mod tres;
 mod units;
 mod verdict;
 
+pub use ability::Ability;
 pub use edit::{Edit, EditError};
 pub use exit::{Exit, signal_name};
 pub use id::{IdError, JobId, Part, StepId};
