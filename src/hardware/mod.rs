@@ -223,10 +223,7 @@ impl Catalogue {
 fn model(entry: Entry, target: &Target) -> Model {
     let fp64 = entry.fp64.or(target.fp64).map(|rate| rate == Rate::Full);
     let vendor = target.vendor.as_str();
-    let link = |name: &str| match entry.link.as_deref() {
-        Some(link) => Some(link == name),
-        None => None,
-    };
+    let link = |name: &str| entry.link.as_deref().map(|link| link == name);
     // Another maker's card never has it.
     let of = |maker: &str, said: Option<bool>| if vendor == maker { said } else { Some(false) };
     let abilities = [

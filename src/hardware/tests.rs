@@ -1,4 +1,4 @@
-//! Names are those of `nvidia-smi -L`, of AutoDetect in gres.conf(5) and of the cases that are known
+//! Names are those of `nvidia-smi -L`, of `AutoDetect` in gres.conf(5) and of the cases that are known
 //! to mislead; what a model can do is checked against its maker's tables.
 
 use proptest::prelude::*;

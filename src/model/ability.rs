@@ -16,13 +16,13 @@ pub enum Ability {
     Tf32,
     /// FP64 at half the rate of FP32 or better.
     Fp64,
-    /// FlashAttention 2 runs on it.
+    /// `FlashAttention` 2 runs on it.
     Flash,
     /// Runs CUDA.
     Cuda,
-    /// Runs ROCm.
+    /// Runs `ROCm`.
     Rocm,
-    /// Tied to its neighbours by NVLink.
+    /// Tied to its neighbours by `NVLink`.
     Nvlink,
     /// Tied to its neighbours by Infinity Fabric.
     Xgmi,

@@ -6,6 +6,7 @@
 //! [`Known`], so that "unknown" can never print as zero.
 
 mod ability;
+mod dry_run;
 mod edit;
 mod exit;
 mod id;
@@ -13,12 +14,14 @@ mod job;
 mod known;
 mod limits;
 mod notice;
+mod shape;
 mod state;
 mod tres;
 mod units;
 mod verdict;
 
 pub use ability::Ability;
+pub use dry_run::{DryRun, Filter, Refusal, Settled};
 pub use edit::{Edit, EditError};
 pub use exit::{Exit, signal_name};
 pub use id::{IdError, JobId, Part, StepId};
@@ -26,6 +29,7 @@ pub use job::{Job, Memory, MemoryScope, Source, Step};
 pub use known::Known;
 pub use limits::Limits;
 pub use notice::{Level, Notice};
+pub use shape::{Devices, Per, Room, Shape, ShapeError};
 pub use state::{BaseState, State};
 pub use tres::Tres;
 pub use units::{Bytes, Span, UnitError};

@@ -37,7 +37,7 @@ const AUTO: &str = "auto";
 ///
 /// Looking costs no process of its own: what it learns, later questions use.
 pub fn detect<'h>(runner: &'h dyn Runner, settings: &config::Scheduler) -> Backend<'h> {
-    let none = Backend { name: "none", jobs: None, explain: |_| None };
+    let none = Backend { name: "none", jobs: None, probe: None, explain: |_| None };
     let chosen = settings.backend.as_str();
     let mut admitted = ALL.iter().filter(|known| chosen == AUTO || chosen == known.name);
     admitted.find_map(|scheduler| (scheduler.detect)(runner, settings)).unwrap_or(none)
@@ -50,6 +50,8 @@ pub struct Backend<'h> {
     pub name: &'static str,
     /// Questions about jobs.
     pub jobs: Option<slurm::Jobs<'h>>,
+    /// Dry runs.
+    pub probe: Option<slurm::Probe<'h>>,
     explain: fn(&str) -> Option<Reason>,
 }
 

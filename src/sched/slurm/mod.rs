@@ -10,6 +10,7 @@
 
 mod fields;
 mod past;
+mod probe;
 pub mod quirks;
 mod reasons;
 mod records;
@@ -39,6 +40,7 @@ use crate::script::parse_submit_line;
 
 use super::{Backend, Filter, Found, SchedError, Users};
 use fields::{Field, Fields, Layout};
+pub use probe::{Probe, Question};
 use records::{Reading, Records};
 use release::{Release, Version};
 use rows::{Reader, Row};
@@ -61,7 +63,8 @@ pub(super) fn detect<'h>(
     // The field list is needed by every question, so looking costs nothing.
     let missing = matches!(jobs.fields(), Err(SchedError::NoScheduler));
     let explain = reasons::explain;
-    (!missing).then(|| Backend { name: "slurm", jobs: Some(jobs), explain })
+    let probe = Some(Probe::new(runner, settings));
+    (!missing).then(|| Backend { name: "slurm", jobs: Some(jobs), probe, explain })
 }
 
 /// A record of accounting from its fields by `sacct`'s names, read as one that `sacct` printed:
