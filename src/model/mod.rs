@@ -5,25 +5,34 @@
 //! component, say) its field is absent elsewhere. Every number that a site may not gather is a
 //! [`Known`], so that "unknown" can never print as zero.
 
+mod cluster;
 mod edit;
 mod exit;
 mod id;
 mod job;
 mod known;
 mod limits;
+mod node;
 mod notice;
+mod queue;
 mod state;
 mod tres;
 mod units;
 mod verdict;
 
+pub use cluster::{
+    AccountUse, Association, Caps, Cluster, Controller, Identity, Licence, Qos, QueuedJob,
+    ReadFailure, Reading, Reservation,
+};
 pub use edit::{Edit, EditError};
 pub use exit::{Exit, signal_name};
 pub use id::{IdError, JobId, Part, StepId};
 pub use job::{Job, Memory, MemoryScope, Source, Step};
 pub use known::Known;
 pub use limits::Limits;
+pub use node::{Cpus, Gres, GresKind, Node, NodeBase, NodeFlag, NodeMemory, NodeReason, NodeState};
 pub use notice::{Level, Notice};
+pub use queue::{Allowed, Queue, QueueState, Sharing};
 pub use state::{BaseState, State};
 pub use tres::Tres;
 pub use units::{Bytes, Span, UnitError};
