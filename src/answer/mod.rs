@@ -48,7 +48,7 @@ pub struct World<'w> {
 impl<'w> World<'w> {
     /// The scheduler of this cluster.
     fn backend(&self) -> Backend<'w> {
-        sched::detect(self.cluster, &self.config.settings.scheduler)
+        sched::detect(self.cluster, &self.config.settings.scheduler, sched::Need::Jobs)
     }
 
     /// The failure families: those built in, and the overlay's. A file of the overlay that cannot

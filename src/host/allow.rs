@@ -24,6 +24,10 @@ enum Verb {
     Word(&'static [&'static str]),
     /// A name or id that cannot be taken for an option or a shell word.
     Name,
+    /// `KEY=VALUE` with such a value; with `@` in it, as login names may have.
+    Key(&'static str),
+    /// `format=` and names of columns.
+    Format,
 }
 
 const SHAPES: &[Shape] = &[
@@ -60,6 +64,26 @@ const SHAPES: &[Shape] = &[
         flags: &["--oneliner"],
         valued: &["--clusters"],
     },
+    Shape {
+        program: "scontrol",
+        verbs: &[
+            Verb::Word(&["show"]),
+            Verb::Word(&["config", "node", "partition", "reservation"]),
+        ],
+        flags: &["--all", "--details", "--oneliner"],
+        valued: &["--clusters"],
+    },
+    Shape {
+        program: "scontrol",
+        verbs: &[
+            Verb::Word(&["show"]),
+            Verb::Word(&["assoc_mgr"]),
+            Verb::Key("users"),
+            Verb::Word(&["flags=assoc"]),
+        ],
+        flags: &["--oneliner"],
+        valued: &["--clusters"],
+    },
     // The last word is the file to write to: `-` is standard output, and nothing else is allowed.
     Shape {
         program: "scontrol",
@@ -72,11 +96,44 @@ const SHAPES: &[Shape] = &[
         flags: &[],
         valued: &["--clusters"],
     },
+    // It can change accounts, so the words that follow `show` are told one by one, and it is told
+    // on top to change nothing.
+    Shape {
+        program: "sacctmgr",
+        verbs: &[Verb::Word(&["show"]), Verb::Word(&["qos"]), Verb::Format],
+        flags: &["--noheader", "--parsable2", "--readonly"],
+        valued: &[],
+    },
+    Shape {
+        program: "sacctmgr",
+        verbs: &[
+            Verb::Word(&["show"]),
+            Verb::Word(&["assoc"]),
+            Verb::Word(&["where"]),
+            Verb::Key("user"),
+            Verb::Format,
+        ],
+        flags: &["--noheader", "--parsable2", "--readonly"],
+        valued: &[],
+    },
+    Shape {
+        program: "sacctmgr",
+        verbs: &[
+            Verb::Word(&["show"]),
+            Verb::Word(&["assoc"]),
+            Verb::Word(&["where"]),
+            Verb::Key("user"),
+            Verb::Key("cluster"),
+            Verb::Format,
+        ],
+        flags: &["--noheader", "--parsable2", "--readonly"],
+        valued: &[],
+    },
     Shape {
         program: "squeue",
         verbs: &[],
-        flags: &["--noheader"],
-        valued: &["--clusters", "--format", "--jobs", "--states"],
+        flags: &["--all", "--noheader"],
+        valued: &["--Format", "--clusters", "--format", "--jobs", "--states"],
     },
     Shape {
         program: "sinfo",
@@ -112,6 +169,8 @@ const SHAPES: &[Shape] = &[
             "--time",
         ],
     },
+    // Who asks: the directory of users that the site keeps knows the groups, files may not.
+    Shape { program: "id", verbs: &[], flags: &[], valued: &[] },
 ];
 
 /// Programs that do more than ask, and the argument that keeps them to asking: it must stand first.
@@ -158,12 +217,21 @@ impl Verb {
     fn fits(&self, word: &str) -> bool {
         match self {
             Self::Word(words) => words.contains(&word),
-            Self::Name => {
-                word.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
-                    && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.+[]%,".contains(&b))
+            Self::Name => is_name(word, b"_-.+[]%,"),
+            Self::Key(key) => {
+                let value = word.strip_prefix(key).and_then(|rest| rest.strip_prefix('='));
+                value.is_some_and(|value| is_name(value, b"_-.+@"))
+            }
+            Self::Format => {
+                word.strip_prefix("format=").is_some_and(|columns| is_name(columns, b"_,"))
             }
         }
     }
+}
+
+fn is_name(word: &str, also: &[u8]) -> bool {
+    word.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || also.contains(&byte))
 }
 
 #[cfg(test)]
@@ -183,6 +251,11 @@ mod tests {
         assert!(permitted("scontrol", &["--oneliner", "show", "job", "12_3"]));
         assert!(permitted("scontrol", &["write", "batch_script", "12", "-"]));
         assert!(permitted("sbatch", &["--test-only", "--partition=gpu; rm", "--wrap=true"]));
+        assert!(permitted("scontrol", &["--all", "--details", "--oneliner", "show", "node"]));
+        let users = "users=first.last@site.org";
+        assert!(permitted("scontrol", &["--oneliner", "show", "assoc_mgr", users, "flags=assoc"]));
+        assert!(permitted("sacctmgr", &["--readonly", "show", "qos", "format=Name,GrpTRES"]));
+        assert!(permitted("id", &[]));
     }
 
     #[test]
@@ -210,6 +283,15 @@ mod tests {
             ("sacct", &["--helpformat", "-x"]),
             ("sacct", &["12"]),
             ("squeue", &["--iterate=1"]),
+            ("scontrol", &["show", "assoc_mgr", "users=a b", "flags=assoc"]),
+            ("scontrol", &["update", "node", "users=a", "flags=assoc"]),
+            ("sacctmgr", &["show", "qos"]),
+            ("sacctmgr", &["modify", "qos", "format=Name"]),
+            ("sacctmgr", &["delete", "assoc", "where", "user=a", "format=User"]),
+            ("sacctmgr", &["show", "assoc", "where", "user=a b", "format=User"]),
+            ("sacctmgr", &["--immediate", "show", "qos", "format=Name"]),
+            ("sacctmgr", &["show", "qos", "-i", "format=Name"]),
+            ("id", &["root"]),
         ];
         for (program, args) in refused {
             assert!(!permitted(program, args), "{program} {args:?}");
@@ -253,8 +335,8 @@ mod tests {
             if permits(&cmd) {
                 let words: Vec<&str> = args.iter().map(String::as_str)
                     .filter(|arg| !arg.starts_with("--")).collect();
-                let reads = words[0] == "show" && words.len() == 3;
-                let prints = words[..2] == ["write", "batch_script"] && words[3..] == ["-"];
+                let reads = words[0] == "show" && (2..=4).contains(&words.len());
+                let prints = words[0] == "write" && words[1] == "batch_script" && words[3..] == ["-"];
                 prop_assert!(reads || prints, "{args:?}");
             }
         }

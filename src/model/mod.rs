@@ -6,6 +6,7 @@
 //! [`Known`], so that "unknown" can never print as zero.
 
 mod ability;
+mod cluster;
 mod dry_run;
 mod edit;
 mod exit;
@@ -13,7 +14,9 @@ mod id;
 mod job;
 mod known;
 mod limits;
+mod node;
 mod notice;
+mod queue;
 mod shape;
 mod state;
 mod tres;
@@ -21,6 +24,10 @@ mod units;
 mod verdict;
 
 pub use ability::Ability;
+pub use cluster::{
+    AccountUse, Association, Caps, Cluster, Controller, Identity, Licence, Qos, QueuedJob,
+    ReadFailure, Reading, Reservation,
+};
 pub use dry_run::{DryRun, Filter, Refusal, Settled};
 pub use edit::{Edit, EditError};
 pub use exit::{Exit, signal_name};
@@ -28,7 +35,9 @@ pub use id::{IdError, JobId, Part, StepId};
 pub use job::{Job, Memory, MemoryScope, Source, Step};
 pub use known::Known;
 pub use limits::Limits;
+pub use node::{Cpus, Gres, GresKind, Node, NodeBase, NodeFlag, NodeMemory, NodeReason, NodeState};
 pub use notice::{Level, Notice};
+pub use queue::{Allowed, Queue, QueueState, Sharing};
 pub use shape::{Devices, Per, Room, Shape, ShapeError};
 pub use state::{BaseState, State};
 pub use tres::Tres;

@@ -1,4 +1,4 @@
-//! Slurm, asked through its own clients: `sacct`, `scontrol`, `squeue` and `sinfo`.
+//! Slurm, asked through its own clients: `sacct`, `scontrol`, `squeue`, `sinfo` and `sacctmgr`.
 //!
 //! The field list of `sacct` is read once and says what may be asked and how old Slurm is. One job
 //! costs one query of accounting; the controller is asked only for what accounting cannot know: the
@@ -8,14 +8,21 @@
 //! The clients print for people and for nobody's parser; each oddity is told where it is handled,
 //! and those that differ between releases stand in [`quirks`].
 
+mod cluster;
+mod controller;
 mod fields;
+mod limits;
+mod nodes;
+mod partitions;
 mod past;
 mod probe;
+mod queued;
 pub mod quirks;
 mod reasons;
 mod records;
 mod refusal;
 pub mod release;
+mod reservations;
 mod rows;
 mod scontrol;
 mod squeue;
@@ -38,7 +45,8 @@ use crate::host::{Cmd, ExecError, Finished, Output, Runner};
 use crate::model::{BaseState, IdError, Job, JobId, Known, Limits, Notice, Part, Source, State};
 use crate::script::parse_submit_line;
 
-use super::{Backend, Filter, Found, SchedError, Users};
+use super::{Backend, Filter, Found, Need, SchedError, Users};
+pub use cluster::Nodes;
 use fields::{Field, Fields, Layout};
 pub use probe::{Probe, Question};
 use records::{Reading, Records};
@@ -58,13 +66,24 @@ const SCRIPT_LIMIT: u64 = 4 << 20;
 pub(super) fn detect<'h>(
     runner: &'h dyn Runner,
     settings: &config::Scheduler,
+    need: Need,
 ) -> Option<Backend<'h>> {
-    let jobs = Jobs::new(runner, settings);
-    // The field list is needed by every question, so looking costs nothing.
-    let missing = matches!(jobs.fields(), Err(SchedError::NoScheduler));
+    let (jobs, nodes) = (Jobs::new(runner, settings), Nodes::new(runner, settings));
+    // The first query of each kind is needed by every question of that kind, so looking costs
+    // nothing.
+    let missing = match need {
+        Need::Jobs => matches!(jobs.fields(), Err(SchedError::NoScheduler)),
+        Need::Nodes => nodes.is_missing(),
+    };
     let explain = reasons::explain;
     let probe = Some(Probe::new(runner, settings));
-    (!missing).then(|| Backend { name: "slurm", jobs: Some(jobs), probe, explain })
+    (!missing).then(|| Backend {
+        name: "slurm",
+        jobs: Some(jobs),
+        nodes: Some(nodes),
+        probe,
+        explain,
+    })
 }
 
 /// A record of accounting from its fields by `sacct`'s names, read as one that `sacct` printed:

@@ -535,8 +535,8 @@ fn what_cannot_be_answered_says_why() {
     let fake = Fake::slurm("22.05").refuses("--allocations", 1, bad);
     let error = jobs(&fake).list(&filter()).expect_err("no such user");
     assert_eq!(error.to_string(), "there is no user 'nosuchuser' here");
-    assert!(super::super::detect(&Fake::default(), &settings()).jobs.is_none());
-    assert_eq!(super::super::detect(&Fake::slurm("22.05"), &settings()).name, "slurm");
+    assert!(super::super::detect(&Fake::default(), &settings(), Need::Jobs).jobs.is_none());
+    assert_eq!(super::super::detect(&Fake::slurm("22.05"), &settings(), Need::Jobs).name, "slurm");
 }
 
 #[test]
