@@ -143,11 +143,48 @@ const SHAPES: &[Shape] = &[
     },
     // Who asks: the directory of users that the site keeps knows the groups, files may not.
     Shape { program: "id", verbs: &[], flags: &[], valued: &[] },
+    // A dry run of a script that does nothing: see KEPT_TO_ASKING.
+    Shape {
+        program: "sbatch",
+        verbs: &[],
+        flags: &["--exclusive", "--wrap=true"],
+        valued: &[
+            "--account",
+            "--constraint",
+            "--cpus-per-gpu",
+            "--cpus-per-task",
+            "--exclude",
+            "--gpus",
+            "--gpus-per-task",
+            "--gres",
+            "--licenses",
+            "--mem",
+            "--mem-per-cpu",
+            "--mem-per-gpu",
+            "--nodelist",
+            "--nodes",
+            "--ntasks",
+            "--ntasks-per-node",
+            "--partition",
+            "--qos",
+            "--reservation",
+            "--time",
+        ],
+    },
 ];
+
+/// Programs that do more than ask, and the argument that keeps them to asking: it must stand first.
+const KEPT_TO_ASKING: &[(&str, &str)] = &[("sbatch", "--test-only")];
 
 /// Whether a command is a query that may be run.
 pub fn permits(cmd: &Cmd) -> bool {
-    SHAPES.iter().filter(|shape| shape.program == cmd.program).any(|shape| shape.fits(&cmd.args))
+    let kept = KEPT_TO_ASKING.iter().find(|(program, _)| *program == cmd.program);
+    let args = match (kept, cmd.args.split_first()) {
+        (None, _) => cmd.args.as_slice(),
+        (Some((_, needed)), Some((first, rest))) if first == needed => rest,
+        (Some(_), _) => return false,
+    };
+    SHAPES.iter().filter(|shape| shape.program == cmd.program).any(|shape| shape.fits(args))
 }
 
 /// Every program that may ever be started.
@@ -170,10 +207,9 @@ impl Shape {
         if option.contains('\0') {
             return false;
         }
-        match option.split_once('=') {
-            None => self.flags.contains(&option),
-            Some((name, _)) => self.valued.contains(&name),
-        }
+        // A flag with a fixed value is listed with it.
+        self.flags.contains(&option)
+            || option.split_once('=').is_some_and(|(name, _)| self.valued.contains(&name))
     }
 }
 
@@ -219,6 +255,7 @@ mod tests {
         assert!(permitted("scontrol", &["--oneliner", "show", "assoc_mgr", users, "flags=assoc"]));
         assert!(permitted("sacctmgr", &["--readonly", "show", "qos", "format=Name,GrpTRES"]));
         assert!(permitted("id", &[]));
+        assert!(permitted("sbatch", &["--test-only", "--partition=gpu; rm", "--wrap=true"]));
     }
 
     #[test]
@@ -226,6 +263,13 @@ mod tests {
         let refused: &[(&'static str, &[&str])] = &[
             ("scancel", &["12"]),
             ("sbatch", &["job.sh"]),
+            ("sbatch", &["--test-only", "job.sh"]),
+            ("sbatch", &["--wrap=true"]),
+            ("sbatch", &["--wrap=true", "--test-only"]),
+            ("sbatch", &["--test-only", "--wrap=rm -rf ~"]),
+            ("sbatch", &["--test-only", "--wrap=true", "--output=/etc/x"]),
+            ("sbatch", &["--test-only=no", "--wrap=true"]),
+            ("sbatch", &[]),
             ("sh", &["-c", "true"]),
             ("scontrol", &["update", "JobId=12", "TimeLimit=1"]),
             ("scontrol", &["requeue", "12"]),
@@ -255,6 +299,26 @@ mod tests {
     }
 
     proptest! {
+        /// Whatever the arguments, a permitted sbatch is a dry run of a script that does nothing.
+        #[test]
+        fn no_argument_list_talks_sbatch_into_a_submission(
+            args in prop::collection::vec(
+                prop_oneof![
+                    Just("--test-only".to_owned()), Just("--wrap=true".to_owned()),
+                    Just("--exclusive".to_owned()), "--(qos|mem|wrap|test-only)=[ -~]{0,6}",
+                    "[ -~]{0,12}",
+                ],
+                0..5,
+            )
+        ) {
+            let cmd = Cmd { args: args.clone(), ..Cmd::new("sbatch", &[]) };
+            if permits(&cmd) {
+                prop_assert_eq!(args[0].as_str(), "--test-only");
+                let odd = |arg: &String| !arg.starts_with("--") || arg.starts_with("--wrap") && arg != "--wrap=true";
+                prop_assert!(!args[1..].iter().any(odd), "{args:?}");
+            }
+        }
+
         /// Whatever the arguments, a permitted scontrol shows something or writes to `-`.
         #[test]
         fn no_argument_list_talks_scontrol_into_a_change(

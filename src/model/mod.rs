@@ -5,7 +5,9 @@
 //! component, say) its field is absent elsewhere. Every number that a site may not gather is a
 //! [`Known`], so that "unknown" can never print as zero.
 
+mod ability;
 mod cluster;
+mod dry_run;
 mod edit;
 mod exit;
 mod id;
@@ -15,15 +17,18 @@ mod limits;
 mod node;
 mod notice;
 mod queue;
+mod shape;
 mod state;
 mod tres;
 mod units;
 mod verdict;
 
+pub use ability::Ability;
 pub use cluster::{
     AccountUse, Association, Caps, Cluster, Controller, Identity, Licence, Qos, QueuedJob,
     ReadFailure, Reading, Reservation,
 };
+pub use dry_run::{DryRun, Filter, Refusal, Settled};
 pub use edit::{Edit, EditError};
 pub use exit::{Exit, signal_name};
 pub use id::{IdError, JobId, Part, StepId};
@@ -33,6 +38,7 @@ pub use limits::Limits;
 pub use node::{Cpus, Gres, GresKind, Node, NodeBase, NodeFlag, NodeMemory, NodeReason, NodeState};
 pub use notice::{Level, Notice};
 pub use queue::{Allowed, Queue, QueueState, Sharing};
+pub use shape::{Devices, Per, Room, Shape, ShapeError};
 pub use state::{BaseState, State};
 pub use tres::Tres;
 pub use units::{Bytes, Span, UnitError};

@@ -37,7 +37,7 @@ const AUTO: &str = "auto";
 ///
 /// Looking costs no process of its own: what it learns, later questions of that kind use.
 pub fn detect<'h>(runner: &'h dyn Runner, settings: &config::Scheduler, need: Need) -> Backend<'h> {
-    let none = Backend { name: "none", jobs: None, nodes: None, explain: |_| None };
+    let none = Backend { name: "none", jobs: None, nodes: None, probe: None, explain: |_| None };
     let chosen = settings.backend.as_str();
     let mut admitted = ALL.iter().filter(|known| chosen == AUTO || chosen == known.name);
     admitted.find_map(|scheduler| (scheduler.detect)(runner, settings, need)).unwrap_or(none)
@@ -61,6 +61,8 @@ pub struct Backend<'h> {
     pub jobs: Option<slurm::Jobs<'h>>,
     /// Questions about nodes and queues.
     pub nodes: Option<slurm::Nodes<'h>>,
+    /// Dry runs.
+    pub probe: Option<slurm::Probe<'h>>,
     explain: fn(&str) -> Option<Reason>,
 }
 

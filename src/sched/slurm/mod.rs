@@ -15,6 +15,7 @@ mod limits;
 mod nodes;
 mod partitions;
 mod past;
+mod probe;
 mod queued;
 pub mod quirks;
 mod reasons;
@@ -47,6 +48,7 @@ use crate::script::parse_submit_line;
 use super::{Backend, Filter, Found, Need, SchedError, Users};
 pub use cluster::Nodes;
 use fields::{Field, Fields, Layout};
+pub use probe::{Probe, Question};
 use records::{Reading, Records};
 use release::{Release, Version};
 use rows::{Reader, Row};
@@ -74,7 +76,14 @@ pub(super) fn detect<'h>(
         Need::Nodes => nodes.is_missing(),
     };
     let explain = reasons::explain;
-    (!missing).then(|| Backend { name: "slurm", jobs: Some(jobs), nodes: Some(nodes), explain })
+    let probe = Some(Probe::new(runner, settings));
+    (!missing).then(|| Backend {
+        name: "slurm",
+        jobs: Some(jobs),
+        nodes: Some(nodes),
+        probe,
+        explain,
+    })
 }
 
 /// A record of accounting from its fields by `sacct`'s names, read as one that `sacct` printed:
