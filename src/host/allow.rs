@@ -141,6 +141,8 @@ const SHAPES: &[Shape] = &[
         flags: &["--exact", "--noheader"],
         valued: &["--clusters", "--format", "--partition"],
     },
+    // Who asks: the directory of users that the site keeps knows the groups, files may not.
+    Shape { program: "id", verbs: &[], flags: &[], valued: &[] },
     // A dry run of a script that does nothing: see KEPT_TO_ASKING.
     Shape {
         program: "sbatch",
@@ -169,8 +171,6 @@ const SHAPES: &[Shape] = &[
             "--time",
         ],
     },
-    // Who asks: the directory of users that the site keeps knows the groups, files may not.
-    Shape { program: "id", verbs: &[], flags: &[], valued: &[] },
 ];
 
 /// Programs that do more than ask, and the argument that keeps them to asking: it must stand first.
@@ -250,12 +250,12 @@ mod tests {
         assert!(permitted("sacct", &["--parsable2", "--jobs=12; rm -rf /", "--format=JobID"]));
         assert!(permitted("scontrol", &["--oneliner", "show", "job", "12_3"]));
         assert!(permitted("scontrol", &["write", "batch_script", "12", "-"]));
-        assert!(permitted("sbatch", &["--test-only", "--partition=gpu; rm", "--wrap=true"]));
         assert!(permitted("scontrol", &["--all", "--details", "--oneliner", "show", "node"]));
         let users = "users=first.last@site.org";
         assert!(permitted("scontrol", &["--oneliner", "show", "assoc_mgr", users, "flags=assoc"]));
         assert!(permitted("sacctmgr", &["--readonly", "show", "qos", "format=Name,GrpTRES"]));
         assert!(permitted("id", &[]));
+        assert!(permitted("sbatch", &["--test-only", "--partition=gpu; rm", "--wrap=true"]));
     }
 
     #[test]
