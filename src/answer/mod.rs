@@ -4,6 +4,7 @@
 //! (text, JSON, later the dashboard and agents) shows the same value. What an answer lacks stands
 //! in its notices.
 
+pub mod access;
 pub mod diagnose;
 pub mod evaluate;
 pub mod job;
