@@ -76,43 +76,54 @@ impl Timeline {
     pub fn earliest(
         &self,
         demand: &Demand<'_>,
-        hosts: &[(usize, &Host<'_>, Vec<Closed>)],
+        hosts: &[(usize, &Host<'_>, &[Closed])],
         now: Timestamp,
         length: Option<Span>,
     ) -> Option<Timestamp> {
         let index: BTreeMap<usize, usize> =
             hosts.iter().enumerate().map(|(at, (place, ..))| (*place, at)).collect();
         let mut free: Vec<Space> = hosts.iter().map(|(_, host, _)| host.free.clone()).collect();
-        // A moment matters when a job ends, and when a closed time does.
-        let mut moments: Vec<Timestamp> = self
-            .releases
-            .iter()
-            .filter(|(_, released)| released.iter().any(|(place, _)| index.contains_key(place)))
-            .map(|(moment, _)| *moment)
-            .chain(hosts.iter().flat_map(|(_, _, closed)| closed.iter().map(|time| time.until)))
-            .filter(|moment| *moment >= now)
-            .chain([now])
-            .collect();
-        moments.sort_unstable();
-        moments.dedup();
         let tasks_at = |free: &[Space], moment: Timestamp, at: usize| {
             let (_, host, closed) = &hosts[at];
             if is_open(closed, moment, length) { demand.tasks(host, &free[at], false) } else { 0 }
         };
         let mut tasks: Vec<u64> = (0..hosts.len()).map(|at| tasks_at(&free, now, at)).collect();
-        let any_closed = hosts.iter().any(|(_, _, closed)| !closed.is_empty());
-        for moment in moments {
-            let mut touched = Vec::new();
+        // A moment matters when a job ends, and when a host opens, or is closed before a job that
+        // starts then would end.
+        let mut moments: BTreeMap<Timestamp, Vec<usize>> = BTreeMap::from([(now, Vec::new())]);
+        for (moment, released) in self.releases.range(now..) {
+            if released.iter().any(|(place, _)| index.contains_key(place)) {
+                moments.entry(*moment).or_default();
+            }
+        }
+        for (at, (.., closed)) in hosts.iter().enumerate() {
+            for time in *closed {
+                let last = length.and_then(|length| earlier(time.from, length));
+                for moment in [Some(time.until), last].into_iter().flatten() {
+                    if moment >= now {
+                        moments.entry(moment).or_default().push(at);
+                    }
+                }
+            }
+        }
+        let mut sum: u64 = tasks.iter().sum();
+        let mut fitting = tasks.iter().filter(|tasks| **tasks > 0).count() as u64;
+        let nodes = if demand.shape.has_fixed_nodes() { demand.shape.least_nodes() } else { 1 };
+        for (moment, mut touched) in moments {
             for (place, share) in self.releases.get(&moment).into_iter().flatten() {
                 let Some(&at) = index.get(place) else { continue };
                 release(&mut free[at], hosts[at].1, share);
                 touched.push(at);
             }
-            if any_closed {
-                touched = (0..hosts.len()).collect();
-            }
             for at in touched {
-                tasks[at] = tasks_at(&free, moment, at);
+                let count = tasks_at(&free, moment, at);
+                sum = sum - tasks[at] + count;
+                fitting = fitting - u64::from(tasks[at] > 0) + u64::from(count > 0);
+                tasks[at] = count;
+            }
+            // Most moments change too little to look at every host.
+            if fitting < nodes || sum < demand.shape.all_tasks() {
+                continue;
             }
             let spaces: Vec<(&Host<'_>, &Space)> = hosts
                 .iter()
@@ -127,6 +138,12 @@ impl Timeline {
         }
         None
     }
+}
+
+/// A moment so much earlier, and just past it: a job that starts then does not end in time.
+fn earlier(moment: Timestamp, length: Span) -> Option<Timestamp> {
+    let seconds = i64::try_from(length.as_seconds()).ok()?;
+    moment.checked_sub(SignedDuration::from_secs(seconds.saturating_sub(1))).ok()
 }
 
 /// Whether a job that starts at a moment ends before the host is closed. One without a known length
@@ -241,7 +258,7 @@ mod tests {
             let host = Host::new(&cluster.nodes[0], &cluster.controller, &catalogue);
             let timeline = Timeline::new(&cluster);
             let length = shape.time;
-            let hosts = [(0, &host, closed)];
+            let hosts = [(0, &host, closed.as_slice())];
             let now = Timestamp::from_second(500).expect("a time");
             timeline.earliest(&demand, &hosts, now, length).map(Timestamp::as_second)
         };
