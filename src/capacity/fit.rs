@@ -7,7 +7,7 @@
 //! Facts: `man sbatch`, `man slurm.conf` (a job that names no memory where no default is set gets
 //! all of its nodes').
 
-use crate::hardware::{Catalogue, Device};
+use crate::hardware::Device;
 use crate::model::{
     Bytes, Cluster, Controller, GresKind, Known, Node, Per, Queue, Room, Shape, Sharing,
 };
@@ -50,14 +50,20 @@ pub struct HostDevice<'c> {
 
 impl<'c> Host<'c> {
     /// A node with what jobs can have of it.
-    pub fn new(node: &'c Node, controller: &Controller, catalogue: &'c Catalogue) -> Self {
-        let features: Vec<&str> = node.features.iter().map(String::as_str).collect();
+    ///
+    /// `identify` says what a GPU of a type is on this node.
+    pub fn new(
+        node: &'c Node,
+        controller: &Controller,
+        mut identify: impl FnMut(Option<&'c str>) -> Device<'c>,
+    ) -> Self {
         let devices = node.gres.iter().map(|gres| {
             let kind = gres.model.as_deref();
             let is_gpu = matches!(gres.kind, GresKind::Gpu | GresKind::MigSlice);
-            let features = if is_gpu { features.as_slice() } else { &[] };
-            HostDevice { name: &gres.name, kind, device: catalogue.identify(kind, features) }
+            let device = is_gpu.then(|| identify(kind)).unwrap_or_default();
+            HostDevice { name: &gres.name, kind, device }
         });
+        let devices: Vec<HostDevice<'_>> = devices.collect();
         let cpus = node.cpus.effective.get().or(node.cpus.total.get()).unwrap_or(0);
         let gives_out = controller.gives_out_memory.get() != Some(false);
         let set_apart = node.memory.set_apart.get().map_or(0, |bytes| bytes.0);
@@ -72,7 +78,7 @@ impl<'c> Host<'c> {
             memory: memory.map(|all| Bytes(all.0.saturating_sub(allocated))),
             devices: free_devices(node),
         };
-        Self { node, devices: devices.collect(), whole, free }
+        Self { node, devices, whole, free }
     }
 }
 
@@ -450,7 +456,16 @@ pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::hardware::Catalogue;
     use crate::model::{Cpus, Gres, NodeMemory};
+
+    pub(in crate::capacity) fn host<'c>(
+        node: &'c Node,
+        cluster: &Cluster,
+        catalogue: &'c Catalogue,
+    ) -> Host<'c> {
+        Host::new(node, &cluster.controller, |kind| catalogue.identify(kind, &[]))
+    }
 
     /// A node of 100 GiB whose GPUs are of one type.
     pub(in crate::capacity) fn gpu_node(
@@ -509,7 +524,7 @@ pub(super) mod tests {
             .nodes
             .iter()
             .map(|node| {
-                let host = Host::new(node, &cluster.controller, &catalogue);
+                let host = host(node, cluster, &catalogue);
                 (demand.tasks(&host, &host.free, false), demand.hardware(&host))
             })
             .collect()
@@ -622,7 +637,7 @@ pub(super) mod tests {
             ]);
             let catalogue = Catalogue::built_in().expect("sound");
             let demand = Demand::new(&shape, &cluster, &cluster.queues[0]);
-            let host = Host::new(&cluster.nodes[0], &cluster.controller, &catalogue);
+            let host = host(&cluster.nodes[0], &cluster, &catalogue);
             let space = |cpus| Space { cpus, memory: Some(Bytes(mem * Bytes::GIB)), devices: vec![] };
             let few = demand.tasks(&host, &space(cpus), false);
             prop_assert!(few <= demand.tasks(&host, &space(cpus + more), false));

@@ -210,7 +210,7 @@ fn release(free: &mut Space, host: &Host<'_>, share: &Share) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fit::tests::{cluster, gpu_node, shape};
+    use super::super::fit::tests::{cluster, gpu_node, host, shape};
     use super::*;
     use crate::hardware::Catalogue;
     use crate::model::{Known, State, Tres};
@@ -255,7 +255,7 @@ mod tests {
             let shape = shape(options);
             let queue = &cluster.queues[0];
             let demand = Demand::new(&shape, &cluster, queue);
-            let host = Host::new(&cluster.nodes[0], &cluster.controller, &catalogue);
+            let host = host(&cluster.nodes[0], &cluster, &catalogue);
             let timeline = Timeline::new(&cluster);
             let length = shape.time;
             let hosts = [(0, &host, closed.as_slice())];

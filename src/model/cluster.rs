@@ -83,6 +83,8 @@ pub struct Identity {
     pub uid: Known<u64>,
     /// The Unix groups by name.
     pub groups: Vec<String>,
+    /// The machine from which jobs would be submitted.
+    pub host: Option<String>,
 }
 
 /// How the scheduler is set up, as far as that decides what a job can have.
@@ -182,6 +184,8 @@ pub struct AccountUse {
     pub partition: Option<String>,
     /// The account above.
     pub parent: Option<String>,
+    /// Whether jobs that name no account are charged here.
+    pub is_default: bool,
     /// Limits of all jobs here together.
     pub limits: Caps,
     /// What is used of them.

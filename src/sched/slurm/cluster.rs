@@ -4,6 +4,7 @@
 //! deadline of its own. A query that fails costs its part of the answer and stands in the failures;
 //! without nodes or partitions there is no answer at all.
 
+use std::path::Path;
 use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
@@ -18,6 +19,8 @@ use super::{is_answer, limits, nodes, partitions, queued, refusal, reservations}
 
 /// Ten thousand nodes print some ten megabytes; jobs, of which there may be more, likewise.
 const LIMIT: u64 = 256 << 20;
+/// The kernel's word for the name of this machine.
+const HOST: &str = "/proc/sys/kernel/hostname";
 
 /// Questions about nodes, partitions, limits and who may use them.
 pub struct Nodes<'h> {
@@ -155,6 +158,9 @@ impl<'h> Nodes<'h> {
         let mut identity = part(Reading::Identity, told, failures);
         identity.uid = identity.uid.or(Known::Value(u64::from(caller.uid)));
         identity.user = identity.user.or(caller.name);
+        // Only where it is not known is a partition that takes jobs from some hosts left open.
+        let host = self.runner.open(Path::new(HOST)).ok().and_then(|file| file.read_all(4096).ok());
+        identity.host = host.map(|name| String::from_utf8_lossy(&name).trim().to_owned());
         identity
     }
 

@@ -70,6 +70,7 @@ pub(super) fn identity(output: &[u8]) -> Identity {
         user: named(own),
         uid: values::count(own.split('(').next().unwrap_or_default()),
         groups: groups.split(',').filter_map(named).collect(),
+        host: None,
     }
 }
 

@@ -180,6 +180,7 @@ pub(super) fn account_use(output: &[u8]) -> Vec<AccountUse> {
             // `alice(1001)`; empty for the account itself.
             "UserName" => place.user = values::text(before_bracket(value)),
             "Partition" => place.partition = values::word(value),
+            "DefAssoc" => place.is_default = value == "Yes",
             "ParentAccount" => place.parent = values::word(before_bracket(value)),
             "GrpTRES" => (limits.tres, used.tres) = tres(value),
             "GrpTRESMins" => (limits.minutes, used.minutes) = tres(value),
@@ -273,9 +274,9 @@ mod tests {
         // Cut from `scontrol --oneliner show assoc_mgr users=alice flags=assoc` of Slurm 22.05.
         let text = "Current Association Manager state\n\nAssociation Records\n\n\
             ClusterName=lab Account=dead UserName= Partition= Priority=0 ID=5 \
-            ParentAccount=root(1) GrpJobs=N(2) GrpSubmitJobs=10(3) GrpWall=60(2.41) \
+            ParentAccount=root(1) DefAssoc=No GrpJobs=N(2) GrpSubmitJobs=10(3) GrpWall=60(2.41) \
             GrpTRES=cpu=8(3),mem=N(100) GrpTRESMins=cpu=1(5),gres/gpu=N(377) MaxJobs=\n\
-            ClusterName=lab Account=dead UserName=alice(1001) Partition=gpu ParentAccount= GrpJobs=N(0)\n";
+            ClusterName=lab Account=dead UserName=alice(1001) Partition=gpu ParentAccount= DefAssoc=Yes GrpJobs=N(0)\n";
         let all = account_use(text.as_bytes());
         assert_eq!(all.len(), 2);
         let account = &all[0];
@@ -288,6 +289,7 @@ mod tests {
         assert_eq!(account.used.wall, Known::Value(Span::seconds(120)));
         assert_eq!(all[1].user.as_deref(), Some("alice"));
         assert_eq!(all[1].partition.as_deref(), Some("gpu"));
+        assert!(all[1].is_default && !account.is_default);
     }
 
     proptest! {
