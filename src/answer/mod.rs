@@ -11,6 +11,7 @@ pub mod job;
 pub mod jobs;
 pub mod kb;
 mod mask;
+pub mod place;
 pub mod settings;
 pub mod stats;
 mod window;
@@ -18,6 +19,7 @@ mod window;
 use std::path::Path;
 
 use crate::config::Config;
+use crate::hardware::CatalogueError;
 use crate::host::{FileError, Runner, Store, StoreError};
 use crate::knowledge::{self, Family, KnowledgeError};
 use crate::model::{IdError, Notice};
@@ -108,6 +110,20 @@ pub enum AnswerError {
     /// A file that was named cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
+    /// No dry run can be made here.
+    #[error("the scheduler cannot be asked here: there is no dry run")]
+    NoDryRun,
+    /// The catalogue of accelerators is broken.
+    #[error(transparent)]
+    Catalogue(#[from] CatalogueError),
+    /// There is no queue of that name.
+    #[error("there is no partition '{name}' here")]
+    UnknownQueue {
+        /// The name given.
+        name: String,
+        /// The nearest there is.
+        nearest: Option<String>,
+    },
     /// There is no family of that name.
     #[error("there is no family '{name}'")]
     UnknownFamily {

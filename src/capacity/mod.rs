@@ -5,6 +5,7 @@
 //! for allowed, and a state that is not known is never taken for free. [`fit`] puts a shape on nodes,
 //! [`start`] plays the cluster forward to when it goes there, and [`rank`] hears them all.
 
+pub mod change;
 pub mod fit;
 pub mod free;
 pub mod gates;

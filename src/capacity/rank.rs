@@ -223,13 +223,46 @@ impl<'c> Look<'c> {
         let queues = self.cluster.queues.iter();
         let wanted = queues
             .filter(|queue| shape.partitions.is_empty() || shape.partitions.contains(&queue.name));
-        wanted
-            .map(|queue| Judged {
-                queue,
-                access: self.gates.access(queue, Some(shape)),
-                fit: self.fit(queue, shape),
-            })
-            .collect()
+        wanted.filter_map(|queue| self.judge_one(&queue.name, shape)).collect()
+    }
+
+    /// The queues.
+    pub fn queues(&self) -> impl Iterator<Item = &'c Queue> {
+        self.cluster.queues.iter()
+    }
+
+    /// What stands between the caller and a queue.
+    pub fn access(&self, queue: &Queue, shape: &Shape) -> gates::Access {
+        self.gates.access(queue, Some(shape))
+    }
+
+    /// One queue for a shape, before the scheduler is asked.
+    pub fn judge_one(&self, queue: &str, shape: &Shape) -> Option<Judged<'c>> {
+        let queue = self.cluster.queue(queue)?;
+        let access = self.gates.access(queue, Some(shape));
+        Some(Judged { queue, access, fit: self.fit(queue, shape) })
+    }
+
+    /// How the nodes of the queue of that name suit a shape.
+    pub fn fit_of(&self, queue: &str, shape: &Shape) -> Option<Fit> {
+        self.cluster.queue(queue).map(|queue| self.fit(queue, shape))
+    }
+
+    /// The time limits that the rules of a queue and the reservations of its nodes leave.
+    pub fn spare_times(&self, queue: &Queue, shape: &Shape) -> Vec<Span> {
+        let way = self.access(queue, shape).way;
+        let longest = self.gates.longest(queue, &way).0.get();
+        let nodes = self.gates.nodes(queue).iter();
+        let places = nodes.filter_map(|free| self.places.get(free.node.name.as_str()));
+        let until = places.flat_map(|place| &self.closed[*place]).filter_map(|time| {
+            let left = time.from.duration_since(self.cluster.taken_at).as_secs();
+            // A whole minute before it begins.
+            Some(Span::seconds(u64::try_from(left).ok()? / 60 * 60))
+        });
+        let mut times: Vec<Span> = longest.into_iter().chain(until).collect();
+        times.sort_unstable();
+        times.dedup();
+        times
     }
 
     /// How the nodes of a queue suit a shape.

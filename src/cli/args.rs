@@ -10,6 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::knowledge::Check;
 use crate::model::{BaseState, Edit};
 
+use super::place::{self, Where};
+
 /// Says why a batch job failed, and what exactly to change
 #[derive(Debug, Parser)]
 #[command(name = "jobwise", version, about, max_term_width = 100, propagate_version = true)]
@@ -77,6 +79,12 @@ pub(super) enum Command {
     Jobs(Jobs),
     /// Say how much fails, why, and what that wastes: GPU-hours, core-hours, kWh
     Stats(Stats),
+    /// Say where a job can run and when, best first, with the line to submit
+    #[command(visible_alias = "fit")]
+    Where(Where),
+    /// Ask the scheduler itself, by dry runs, which partitions and accounts would take a job
+    #[command(visible_alias = "probe")]
+    Check(place::Check),
     /// Work with the knowledge base
     Kb(Kb),
     /// Measure the diagnoses on labelled cases

@@ -78,6 +78,17 @@ pub(super) fn of_answer(error: &AnswerError) -> (Exit, Option<String>) {
         }
         AnswerError::File(_) => (Exit::QueryFailed, hint("name a regular file that you may read")),
         AnswerError::Results(_) => (Exit::QueryFailed, None),
+        AnswerError::Catalogue(_) => (Exit::Bug, None),
+        AnswerError::NoDryRun => {
+            (Exit::CannotAsk, hint("jobwise where judges by rules and nodes without it"))
+        }
+        AnswerError::UnknownQueue { nearest, .. } => {
+            let hint = nearest.as_ref().map_or_else(
+                || "sinfo -a lists them".to_owned(),
+                |nearest| format!("did you mean '{nearest}'?"),
+            );
+            (Exit::Usage, Some(hint))
+        }
         AnswerError::UnknownFamily { nearest, .. } => {
             let hint = nearest.as_ref().map_or_else(
                 || "see: jobwise kb list".to_owned(),

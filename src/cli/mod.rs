@@ -2,6 +2,7 @@
 
 mod args;
 mod failure;
+mod place;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read, Write};
@@ -200,6 +201,8 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
             printer.print(&answer::stats::stats(world, &question(world, args)?)?)?;
             Ok(Exit::Answered)
         }
+        Command::Where(args) => place::where_to(world, args, &printer),
+        Command::Check(args) => place::check(world, args, &printer),
         Command::Kb(kb) => knowledge(world, &kb.command, &printer),
         Command::Eval(args) => evaluate(world, args, &printer),
         Command::Config(config) => match config.command {

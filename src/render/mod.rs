@@ -10,6 +10,7 @@ mod job;
 mod json;
 mod kb;
 mod page;
+mod place;
 mod settings;
 mod stats;
 
