@@ -140,6 +140,9 @@ fn run(mut cli: Cli) -> Result<Exit, Failure> {
         None if global.demo => Some(Replay::demo(DEMO)?),
         None => None,
     };
+    if replay.as_ref().is_some_and(Replay::is_foreign) {
+        note("the snapshot names no time zone: its times are read as local to this machine");
+    }
     let Some(replay) = replay else { return ask(&cli, &system, &system, &settings()?) };
     // Settings of this machine would change the answer; a file that is named is meant to.
     let config = match global.config {
