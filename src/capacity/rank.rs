@@ -373,7 +373,9 @@ impl<'c> Look<'c> {
         let reachable = match verdict {
             Verdict::RunNow | Verdict::Queue => true,
             // Nobody could be asked, and nothing speaks against it.
-            Verdict::NoAnswer => asked == Asked::No && access.is_open() && fit.ever,
+            Verdict::NoAnswer => {
+                asked == Asked::No && access.refusals().next().is_none() && fit.ever
+            }
             _ => false,
         };
         let predicted = dry_run.filter(|answer| answer.is_taken()).and_then(|a| a.start.get());
