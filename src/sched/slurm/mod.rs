@@ -27,6 +27,7 @@ mod rows;
 mod scontrol;
 mod squeue;
 mod stored;
+mod unnamed;
 mod values;
 
 #[cfg(test)]
@@ -52,6 +53,7 @@ pub use probe::{Probe, Question};
 use records::{Reading, Records};
 use release::{Release, Version};
 use rows::{Reader, Row};
+pub use unnamed::unnamed;
 
 /// No site is known to keep ended jobs in the controller for longer.
 const CONTROLLER_MEMORY: SignedDuration = SignedDuration::from_hours(1);
