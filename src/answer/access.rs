@@ -93,7 +93,7 @@ pub fn access(
 }
 
 /// The smallest job that there is.
-fn smallest() -> Shape {
+pub(super) fn smallest() -> Shape {
     Shape {
         nodes: Some((1, None)),
         tasks: Some(1),

@@ -13,6 +13,7 @@ pub mod kb;
 mod mask;
 pub mod place;
 pub mod settings;
+pub mod snapshot;
 pub mod stats;
 mod window;
 

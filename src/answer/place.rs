@@ -160,14 +160,14 @@ fn unreadable(errors: &[ShapeError]) -> Vec<Notice> {
 }
 
 /// A cluster as read, and what can be asked of it.
-struct Read<'w> {
-    backend: Backend<'w>,
-    cluster: Cluster,
-    catalogue: Catalogue,
-    notices: Vec<Notice>,
+pub(super) struct Read<'w> {
+    pub(super) backend: Backend<'w>,
+    pub(super) cluster: Cluster,
+    pub(super) catalogue: Catalogue,
+    pub(super) notices: Vec<Notice>,
 }
 
-fn read(world: World<'_>) -> Result<Read<'_>, AnswerError> {
+pub(super) fn read(world: World<'_>) -> Result<Read<'_>, AnswerError> {
     let settings = &world.config.settings.scheduler;
     let backend = sched::detect(world.cluster, settings, sched::Need::Nodes);
     let source = backend.nodes.as_ref().ok_or(SchedError::NoScheduler)?;
@@ -180,6 +180,26 @@ fn read(world: World<'_>) -> Result<Read<'_>, AnswerError> {
     let (catalogue, more) = Catalogue::load(world.cluster)?;
     notices.extend(more);
     Ok(Read { backend, cluster: found.value, catalogue, notices: mask::notices(notices) })
+}
+
+/// What to ask the queues: with the smallest job, and with the one that is wanted.
+pub(super) fn candidates(read: &Read<'_>, wanted: &Wanted) -> (Vec<Candidate>, Vec<Candidate>) {
+    let frees = Frees::new(&read.cluster);
+    let gates = Gates::new(&read.cluster, &frees);
+    let look = Look::new(&read.cluster, &frees, &gates, &read.catalogue);
+    let asked = |wanted: &Wanted| -> Vec<Candidate> {
+        let judged = look.judge(&wanted.shape);
+        let worth = judged.iter().filter(|judged| judged.is_worth_asking());
+        worth.map(|judged| candidate(&gates, judged, wanted)).collect()
+    };
+    let smallest = Wanted { shape: super::access::smallest(), ..Wanted::default() };
+    (asked(&smallest), asked(wanted))
+}
+
+/// Asks for nothing but the record of it; how often is told.
+pub(super) fn ask(read: &Read<'_>, shape: &Shape, candidates: &[Candidate]) -> usize {
+    let probe = read.backend.probe.as_ref();
+    probe.map_or(0, |probe| survey::survey(probe, shape, candidates).asked)
 }
 
 /// Judges every queue for a shape, best first.

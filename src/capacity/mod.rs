@@ -6,6 +6,7 @@
 //! [`start`] plays the cluster forward to when it goes there, and [`rank`] hears them all.
 
 pub mod change;
+pub mod diff;
 pub mod fit;
 pub mod free;
 pub mod gates;

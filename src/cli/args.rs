@@ -85,6 +85,8 @@ pub(super) enum Command {
     /// Ask the scheduler itself, by dry runs, which partitions and accounts would take a job
     #[command(visible_alias = "probe")]
     Check(place::Check),
+    /// Keep all that questions about capacity ask, or compare two such files
+    Snapshot(place::Snapshot),
     /// Work with the knowledge base
     Kb(Kb),
     /// Measure the diagnoses on labelled cases

@@ -120,6 +120,22 @@ fn run(mut cli: Cli) -> Result<Exit, Failure> {
         config.notices.iter().for_each(|notice| note(&notice.text));
         Ok::<_, Failure>(config)
     };
+    if let Command::Snapshot(args) = &cli.command
+        && args.diff.is_none()
+        && global.replay.is_none()
+        && !global.demo
+    {
+        let path = args.output.as_deref().ok_or_else(|| {
+            usage("it was not said where to".to_owned(), "jobwise snapshot -o FILE")
+        })?;
+        let config = settings()?;
+        let recording = Recording::anew(&system, path, config.kept());
+        let exit = in_world(&cli, &system, &recording, &config, |world, printer| {
+            place::snapshot(world, &recording, (args, path), printer)
+        })?;
+        recording.finish()?;
+        return Ok(exit);
+    }
     if let Some(path) = &global.record {
         let current = settings()?;
         let recording = Recording::start(&system, path, current.kept())?;
@@ -162,6 +178,17 @@ fn run(mut cli: Cli) -> Result<Exit, Failure> {
 }
 
 fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Result<Exit, Failure> {
+    in_world(cli, system, cluster, config, |world, printer| dispatch(cli, world, printer))
+}
+
+/// Gets the world ready in which a question is asked, and asks it.
+fn in_world(
+    cli: &Cli,
+    system: &System,
+    cluster: &dyn Runner,
+    config: &Config,
+    question: impl FnOnce(World<'_>, &Printer) -> Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
     let chosen = cli.global.backend.as_ref().map(|name| config.clone().with_backend(name));
     let config = chosen.as_ref().unwrap_or(config);
     known_backend(&config.settings.scheduler.backend)?;
@@ -177,14 +204,21 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
         config,
         store: store.as_ref(),
         fresh: matches!(&cli.command, Command::Diagnose(args) if args.fresh),
-        live: global.record.is_none() && global.replay.is_none() && !global.demo,
+        live: global.record.is_none()
+            && global.replay.is_none()
+            && !global.demo
+            && !matches!(cli.command, Command::Snapshot(_)),
     };
     let printer = Printer {
         format: if cli.global.json { Format::Json } else { Format::Text },
         look: look(system, cluster, &cli.global),
     };
+    question(world, &printer)
+}
+
+fn dispatch(cli: &Cli, world: World<'_>, printer: &Printer) -> Result<Exit, Failure> {
     match &cli.command {
-        Command::Diagnose(args) => diagnose(world, args, &printer),
+        Command::Diagnose(args) => diagnose(world, args, printer),
         Command::Job(args) => {
             let ids: Result<Vec<_>, _> = args.ids.iter().map(|id| id.parse()).collect();
             let records = answer::job::job(world, &ids.map_err(answer::AnswerError::from)?)?;
@@ -204,10 +238,19 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
             printer.print(&answer::stats::stats(world, &question(world, args)?)?)?;
             Ok(Exit::Answered)
         }
-        Command::Where(args) => place::where_to(world, args, &printer),
-        Command::Check(args) => place::check(world, args, &printer),
-        Command::Kb(kb) => knowledge(world, &kb.command, &printer),
-        Command::Eval(args) => evaluate(world, args, &printer),
+        Command::Where(args) => place::where_to(world, args, printer),
+        Command::Check(args) => place::check(world, args, printer),
+        Command::Snapshot(args) => match &args.diff {
+            Some(place::SnapshotCommand::Diff { before, after }) => {
+                place::compare(world, (before, after), printer)
+            }
+            None => Err(usage(
+                "a recording is a snapshot already".to_owned(),
+                "without --replay your own cluster is asked",
+            )),
+        },
+        Command::Kb(kb) => knowledge(world, &kb.command, printer),
+        Command::Eval(args) => evaluate(world, args, printer),
         Command::Config(config) => match config.command {
             ConfigCommand::Show { origin } => {
                 printer.print(&answer::settings::settings(world, origin))?;

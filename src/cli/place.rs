@@ -2,15 +2,16 @@
 #![expect(clippy::doc_markdown, reason = "the comments are what --help prints")]
 #![expect(clippy::struct_excessive_bools, reason = "each is a switch that people type")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use super::failure::{Exit, Failure};
 use super::{Printer, usage};
-use crate::answer::World;
 use crate::answer::place::{self, Wanted};
+use crate::answer::{World, snapshot};
+use crate::host::{Recording, Replay};
 use crate::model::{Ability, Bytes, Notice, Shape, Span};
 use crate::text;
 
@@ -144,6 +145,59 @@ pub(super) struct Where {
 pub(super) struct Check {
     #[command(flatten)]
     shape: ShapeArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct Snapshot {
+    #[command(subcommand)]
+    pub(super) diff: Option<SnapshotCommand>,
+
+    /// Where to: a folder, or one file where the name ends in .json; what is there is replaced
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+
+    /// Replace users, accounts, groups and hosts by other names, the same ones throughout
+    #[arg(long)]
+    pub(super) redact: bool,
+
+    #[command(flatten)]
+    shape: ShapeArgs,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum SnapshotCommand {
+    /// Say what differs between two snapshots
+    Diff {
+        /// The earlier one
+        before: PathBuf,
+        /// The later one
+        after: PathBuf,
+    },
+}
+
+/// Takes a snapshot.
+pub(super) fn snapshot(
+    world: World<'_>,
+    recording: &Recording<'_>,
+    (args, path): (&Snapshot, &Path),
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let (wanted, _) = wanted(world, &args.shape)?;
+    let taken = snapshot::take(world, recording, path, &wanted, args.redact)?;
+    printer.print(&taken)?;
+    Ok(Exit::Answered)
+}
+
+/// Compares two snapshots; a difference is no failure.
+pub(super) fn compare(
+    world: World<'_>,
+    (before, after): (&Path, &Path),
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let (before, after) = (Replay::load(before)?, Replay::load(after)?);
+    printer.print(&snapshot::compare(world, &before, &after)?)?;
+    Ok(Exit::Answered)
 }
 
 /// Answers `where`.

@@ -12,6 +12,7 @@ mod kb;
 mod page;
 mod place;
 mod settings;
+mod snapshot;
 mod stats;
 
 use std::io::{self, Write};

@@ -366,3 +366,89 @@ fn dry_runs_are_counted_and_bounded() {
     shown.ends(0);
     assert_eq!(shown.json()["asked"], 150);
 }
+
+#[test]
+fn a_snapshot_answers_like_the_cluster_and_names_nobody_where_that_is_asked() {
+    let test = cluster("place-snapshot");
+    says_yes(&test);
+    test.answer(
+        "held",
+        "ReservationName=course StartTime=1 EndTime=9999999999 Duration=1-00:00:00 Nodes=c02 NodeCnt=1 \
+         CoreCnt=8 Features=(null) PartitionName=(null) Flags=SPEC_NODES TRES=cpu=8 Users=carol \
+         Accounts=(null) Licenses=(null) State=ACTIVE BurstBuffer=(null) Watts=n/a\n",
+    );
+    let shape = ["-c", "2", "-t", "1h"];
+    let taken = test.run(&[&["snapshot", "-o", "snap.json"][..], &shape].concat());
+    taken.ends(0).says("cluster lab, 3 nodes, 5 partitions, 1 job").says("--redact replaces them");
+    test.run(&[&["snapshot", "--redact", "-o", "shown.json"][..], &shape].concat()).ends(0);
+    let json = |file: &str| {
+        let replayed = test.run(&[&["where", "--json", "--replay", file][..], &shape].concat());
+        replayed.ends(0);
+        replayed.json()
+    };
+    let (plain, shown) = (json("snap.json"), json("shown.json"));
+    let live = ask(&test, &shape).json();
+    let verdicts = |json: &serde_json::Value| -> Vec<String> {
+        let places = json["placements"].as_array().expect("placements");
+        let words = places.iter().map(|place| {
+            format!("{} {} {}", place["queue"], place["verdict"], place["fit"]["fitting"])
+        });
+        words.collect()
+    };
+    assert_eq!(verdicts(&plain), verdicts(&live));
+    assert_eq!(verdicts(&shown), verdicts(&live));
+    let text = std::fs::read_to_string(test.path("work/shown.json")).expect("there");
+    for name in
+        ["alice", "bob", "carol", "physics", "staff", "chem\"", "train", "c01", "c[01", "g01"]
+    {
+        assert!(!text.contains(name), "{name}");
+    }
+    // Of the two only the names differ; of the same one nothing.
+    test.run(&["snapshot", "diff", "snap.json", "snap.json"]).ends(0).says("nothing differs");
+    let nodes = node("c01", "DOWN", (8, 0), "(null)", "gpu:0", "cpu");
+    test.answer("nodes", &nodes);
+    test.run(&["snapshot", "-o", "later.json"]).ends(0);
+    let differs = test.run(&["snapshot", "diff", "snap.json", "later.json"]);
+    differs.ends(0).says("- 2 nodes c02 g01").says("~ node c01: state idle -> down");
+    test.run(&["snapshot"])
+        .ends(64)
+        .fails_with("it was not said where to", "jobwise snapshot -o FILE");
+    // What is no snapshot is told, and is no bug.
+    for bytes in [&b"[1]"[..], b"{\"backend\": \"slurm\", \"commands\": 7}", b"{\"backend\""] {
+        test.file("work/foreign.json", bytes);
+        assert_eq!(test.run(&["where", "--replay", "foreign.json"]).code, 64);
+    }
+}
+
+/// A file that nodetop 0.7.0 wrote: it holds neither who asks nor dry runs nor reservations.
+#[test]
+fn a_snapshot_of_nodetop_is_read_and_promises_nothing() {
+    let test = cluster("place-nodetop");
+    let read =
+        |name: &str| std::fs::read_to_string(test.path("answers").join(name)).expect("there");
+    let reply = |text: String| serde_json::json!({"rc": 0, "stdout": text, "stderr": ""});
+    let snapshot = serde_json::json!({
+        "nodetop": "0.7.0", "backend": "slurm", "queue_term": "partition",
+        "captured_at": "2026-11-30T08:00:00.5", "errors": {},
+        "commands": {
+            "scontrol show node --all --oneliner": reply(read("nodes")),
+            "scontrol show partition --all": reply(read("queues").replace(" Allow", "\n   Allow")),
+            "scontrol show config": reply(read("config")),
+            "sacctmgr -nP show assoc where user=alice format=Account,Partition,QOS,DefaultQOS":
+                reply("physics||normal|normal\n".to_owned()),
+            "sacctmgr -nP show qos format=Name,MaxWall,MaxTRESPerUser,MaxTRESPerJob,MaxJobsPerUser,MaxSubmitJobsPerUser,Priority,Flags":
+                reply("normal||||||0|\n".to_owned()),
+            "squeue -h -t RUNNING -o %N|%e": reply("g01|2026-11-30T08:20:00\n".to_owned()),
+        },
+    });
+    test.file("work/nodetop.json", snapshot.to_string().as_bytes());
+    let shown = ask(&test, &["-c", "4", "--replay", "nodetop.json"]);
+    shown.ends(0);
+    assert!(shown.stderr.contains("names no time zone"), "{}", shown.all());
+    let verdicts = ["cpu", "down", "chemists", "short"].map(|queue| verdict(&shown, queue));
+    assert_eq!(verdicts, ["no_answer", "blocked", "blocked", "limit"], "{}", shown.all());
+    let json = shown.json();
+    assert_eq!((json["can_ask"].clone(), json["user"].clone()), (false.into(), "alice".into()));
+    // Who runs what was not recorded, and that is told.
+    test.run(&["where", "-c", "4", "--replay", "nodetop.json"]).says("no answer to 'squeue");
+}
