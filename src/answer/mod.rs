@@ -4,15 +4,23 @@
 //! (text, JSON, later the dashboard and agents) shows the same value. What an answer lacks stands
 //! in its notices.
 
+pub mod backends;
+pub mod cluster;
 pub mod diagnose;
 pub mod evaluate;
+pub mod exclude;
+pub mod health;
 pub mod job;
 pub mod jobs;
 pub mod kb;
 mod mask;
+pub mod nodes;
+pub mod queues;
 pub mod settings;
 pub mod stats;
+pub mod status;
 mod window;
+pub mod zoom;
 
 use std::path::Path;
 
@@ -107,6 +115,22 @@ pub enum AnswerError {
     /// A file that was named cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
+    /// There is no queue of that name.
+    #[error("there is no partition '{name}' here")]
+    UnknownQueue {
+        /// The name given.
+        name: String,
+        /// The nearest there is.
+        nearest: Option<String>,
+    },
+    /// There is neither a queue nor a node nor a job of that name.
+    #[error("there is no partition, node or job '{name}' here")]
+    UnknownPlace {
+        /// The name given.
+        name: String,
+        /// The nearest there is.
+        nearest: Option<String>,
+    },
     /// There is no family of that name.
     #[error("there is no family '{name}'")]
     UnknownFamily {

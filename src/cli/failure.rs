@@ -78,6 +78,13 @@ pub(super) fn of_answer(error: &AnswerError) -> (Exit, Option<String>) {
         }
         AnswerError::File(_) => (Exit::QueryFailed, hint("name a regular file that you may read")),
         AnswerError::Results(_) => (Exit::QueryFailed, None),
+        AnswerError::UnknownQueue { nearest, .. } | AnswerError::UnknownPlace { nearest, .. } => {
+            let hint = nearest.as_ref().map_or_else(
+                || "see: jobwise queues --all".to_owned(),
+                |nearest| format!("did you mean '{nearest}'?"),
+            );
+            (Exit::No, Some(hint))
+        }
         AnswerError::UnknownFamily { nearest, .. } => {
             let hint = nearest.as_ref().map_or_else(
                 || "see: jobwise kb list".to_owned(),

@@ -4,6 +4,7 @@
 //! to write it to a writer. Colours are labels until [`Page`] paints them; text is understandable
 //! without any.
 
+mod capacity;
 mod diagnosis;
 mod eval;
 mod job;
@@ -12,6 +13,7 @@ mod kb;
 mod page;
 mod settings;
 mod stats;
+mod zoom;
 
 use std::io::{self, Write};
 
