@@ -12,27 +12,35 @@ use crate::model::{
     Allowed, Bytes, Cluster, GresKind, Known, NodeReason, Notice, Queue, QueueState, Reading,
     Shape, Span,
 };
-use crate::sched::{self, SchedError};
+use crate::sched::{self, SchedError, slurm};
 use crate::text;
 
 /// More nodes than any job has.
 pub(super) const MOST_NODES: usize = 100_000;
 
-impl World<'_> {
+impl<'w> World<'w> {
     /// Reads the cluster; what could not be read stands in the notices.
     pub(super) fn cluster(&self) -> Result<(Cluster, Vec<Notice>), AnswerError> {
+        read(&self.nodes()?)
+    }
+
+    /// Whoever can be asked about nodes and queues.
+    pub(super) fn nodes(&self) -> Result<slurm::Nodes<'w>, AnswerError> {
         let settings = &self.config.settings.scheduler;
         let backend = sched::detect(self.cluster, settings, sched::Need::Nodes);
-        let source = backend.nodes.as_ref().ok_or(SchedError::NoScheduler)?;
-        let found = source.cluster()?;
-        let mut notices = found.notices;
-        for failure in &found.value.failures {
-            let text =
-                format!("{} could not be read: {}", subject(failure.reading), failure.message);
-            notices.push(Notice::warning("not-read", text).hint(lost(failure.reading)));
-        }
-        Ok((found.value, mask::notices(notices)))
+        Ok(backend.nodes.ok_or(SchedError::NoScheduler)?)
     }
+}
+
+/// Reads the cluster; what could not be read stands in the notices.
+pub(super) fn read(source: &slurm::Nodes<'_>) -> Result<(Cluster, Vec<Notice>), AnswerError> {
+    let found = source.cluster()?;
+    let mut notices = found.notices;
+    for failure in &found.value.failures {
+        let text = format!("{} could not be read: {}", subject(failure.reading), failure.message);
+        notices.push(Notice::warning("not-read", text).hint(lost(failure.reading)));
+    }
+    Ok((found.value, mask::notices(notices)))
 }
 
 fn subject(reading: Reading) -> &'static str {

@@ -5,12 +5,13 @@ use std::thread;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::cluster::{MOST_NODES, NodeFilter, NodeRow, QueueRow, jobs_by_node};
+use super::cluster::{MOST_NODES, NodeFilter, NodeRow, QueueRow, jobs_by_node, read};
 use super::{AnswerError, World, mask};
 use crate::capacity::free::{Frees, Sums};
 use crate::capacity::gates::Gates;
 use crate::model::{Bytes, Cluster, JobId, Known, Notice, QueuedJob, Reading, Share, Span};
-use crate::sched::{self, SchedError};
+use crate::sched::SchedError;
+use crate::sched::slurm::Nodes;
 use crate::text;
 
 /// Jobs of several nodes on one node that are asked about, each with a query.
@@ -149,18 +150,19 @@ impl JobRow {
 /// Looks into queues, nodes and jobs by their names; a name is that of a queue before that of a
 /// node. The filter chooses among the nodes of queues.
 pub fn zoom(world: World<'_>, names: &[String], filter: &NodeFilter) -> Result<Zoom, AnswerError> {
-    let (cluster, mut notices) = world.cluster()?;
+    let source = world.nodes()?;
+    let (cluster, mut notices) = read(&source)?;
     let frees = Frees::new(&cluster);
     let gates = Gates::new(&cluster, &frees);
     let mut places = Vec::new();
     for name in names {
-        places.push(place(world, &cluster, &frees, &gates, name, filter, &mut notices)?);
+        places.push(place(&source, &cluster, &frees, &gates, name, filter, &mut notices)?);
     }
     Ok(Zoom { schema: "jobwise/zoom/1", taken_at: cluster.taken_at, places, notices })
 }
 
 fn place(
-    world: World<'_>,
+    source: &Nodes<'_>,
     cluster: &Cluster,
     frees: &Frees<'_>,
     gates: &Gates<'_>,
@@ -182,7 +184,7 @@ fn place(
         let jobs = jobs_by_node(cluster);
         let count = jobs.map(|jobs| jobs.get(name).copied().unwrap_or(0));
         let node = Box::new(NodeRow::new(free, count.into()));
-        let jobs = (!cluster.lacks(Reading::Jobs)).then(|| jobs_on(world, cluster, name, notices));
+        let jobs = (!cluster.lacks(Reading::Jobs)).then(|| jobs_on(source, cluster, name, notices));
         return Ok(Place::Node { node, jobs });
     }
     if let Ok(id) = name.parse::<JobId>() {
@@ -195,7 +197,7 @@ fn place(
             if job.node_list.is_none() {
                 return Ok(Place::Job { job: row, shares: Some(Vec::new()) });
             }
-            let shares = ask(world, &job.id).map_err(|error| notices.push(untold(&error))).ok();
+            let shares = source.shares(&job.id).map_err(|error| notices.push(untold(&error))).ok();
             return Ok(Place::Job { job: row, shares });
         }
     }
@@ -212,15 +214,9 @@ fn untold(error: &SchedError) -> Notice {
     mask::notices(vec![Notice::warning("no-shares", text)]).remove(0)
 }
 
-fn ask(world: World<'_>, id: &JobId) -> Result<Vec<Share>, SchedError> {
-    let settings = &world.config.settings.scheduler;
-    let backend = sched::detect(world.cluster, settings, sched::Need::Nodes);
-    backend.nodes.as_ref().ok_or(SchedError::NoScheduler)?.shares(id)
-}
-
 /// The jobs on a node, the largest first, with what each has of **this** node.
 fn jobs_on(
-    world: World<'_>,
+    source: &Nodes<'_>,
     cluster: &Cluster,
     node: &str,
     notices: &mut Vec<Notice>,
@@ -248,7 +244,7 @@ fn jobs_on(
         let queries: Vec<_> = spread
             .iter()
             .take(MOST_ASKED)
-            .map(|job| scope.spawn(|| ask(world, &job.id).ok().and_then(|all| share_of(all, node))))
+            .map(|job| scope.spawn(|| source.shares(&job.id).ok().and_then(|all| share_of(all, node))))
             .collect();
         let answers = queries.into_iter();
         answers

@@ -9,6 +9,9 @@ pub mod gates;
 pub mod health;
 mod reserved;
 
+#[cfg(test)]
+mod lab;
+
 /// An age in the largest unit that says something: `3 h`, `12 d`.
 fn age(seconds: i64) -> String {
     match seconds {
