@@ -244,7 +244,9 @@ fn jobs_on(
         let queries: Vec<_> = spread
             .iter()
             .take(MOST_ASKED)
-            .map(|job| scope.spawn(|| source.shares(&job.id).ok().and_then(|all| share_of(all, node))))
+            .map(|job| {
+                scope.spawn(|| source.shares(&job.id).ok().and_then(|all| share_of(all, node)))
+            })
             .collect();
         let answers = queries.into_iter();
         answers

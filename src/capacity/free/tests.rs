@@ -38,9 +38,8 @@ fn cores_without_memory_cannot_be_had() {
 
 #[test]
 fn memory_that_is_not_given_out_holds_nobody_up() {
-    let cores = Lab::new()
-        .nodes(&[MEMORY_GONE])
-        .says("show config", "SelectTypeParameters = CR_CORE\n");
+    let cores =
+        Lab::new().nodes(&[MEMORY_GONE]).says("show config", "SelectTypeParameters = CR_CORE\n");
     assert_eq!(free(&cores), (Class::Room, "44 cores 0 gpus 0 stranded".to_owned()));
     // Where the setting could not be read, it is feared.
     let unread = Lab::new().nodes(&[MEMORY_GONE]).refuses("show config", "no\n");
@@ -49,9 +48,8 @@ fn memory_that_is_not_given_out_holds_nobody_up() {
 
 #[test]
 fn cores_and_memory_of_the_system_are_no_jobs() {
-    let (_, told) = node(
-        "n1 CPUAlloc=4 CPUEfctv=14 CPUTot=16 RealMemory=64000 AllocMem=1000 State=MIXED",
-    );
+    let (_, told) =
+        node("n1 CPUAlloc=4 CPUEfctv=14 CPUTot=16 RealMemory=64000 AllocMem=1000 State=MIXED");
     assert_eq!(told, "10 cores 0 gpus 0 stranded");
     // 64000 - 63000 - 1000 set apart = nothing.
     let (class, _) = node(
@@ -117,9 +115,8 @@ fn each_state_has_its_class() {
 #[test]
 fn only_what_takes_work_now_gives_something() {
     for state in ["IDLE*", "IDLE+COMPLETING", "IDLE+PLANNED", "IDLE+DRAIN", "IDLE+FROBBED"] {
-        let record = format!(
-            "n1 CPUTot=8 CPUAlloc=0 RealMemory=16000 AllocMem=0 Gres=gpu:4 State={state}"
-        );
+        let record =
+            format!("n1 CPUTot=8 CPUAlloc=0 RealMemory=16000 AllocMem=0 Gres=gpu:4 State={state}");
         assert_eq!(node(&record).1, "0 cores 0 gpus 0 stranded", "{state}");
     }
 }
@@ -211,9 +208,8 @@ fn where_nodes_are_given_whole_a_part_is_nothing() {
     );
     assert_eq!(free(&whole), (Class::Full, "0 cores 0 gpus 0 stranded".to_owned()));
     // In a partition that shares the node as well, the part can be had there.
-    let both = Lab::new()
-        .says("show node", &format!("NodeName={mixed} Partitions=batch,shared\n"))
-        .says(
+    let both =
+        Lab::new().says("show node", &format!("NodeName={mixed} Partitions=batch,shared\n")).says(
             "show partition",
             "PartitionName=batch State=UP OverSubscribe=EXCLUSIVE\n\
              PartitionName=shared State=UP MaxCPUsPerNode=3\n",
