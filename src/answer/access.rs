@@ -11,9 +11,12 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::World;
+use super::cluster::QueueRow;
+use crate::capacity::gates::{Gate, Gates, Kind, Term};
 use crate::model::{Cluster, DryRun, Settled, Shape};
 use crate::sched::Backend;
-use crate::sched::survey::{self, Candidate};
+use crate::sched::survey::{self, Candidate, Charge};
+use crate::text;
 
 /// What one queue says to the smallest job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,6 +43,58 @@ pub struct Access {
     pub oldest_seconds: Option<i64>,
     /// Whether dry runs can be made here.
     pub can_ask: bool,
+}
+
+/// What was asked, without the answers: those stand with their queues.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AccessSummary {
+    /// Dry runs made for this answer.
+    pub asked: usize,
+    /// Queues whose answer was used again.
+    pub reused: usize,
+    /// Seconds since the oldest answer that was used again.
+    pub oldest_seconds: Option<i64>,
+    /// Whether dry runs can be made here.
+    pub can_ask: bool,
+}
+
+impl Access {
+    /// Without the answers.
+    pub(super) fn summary(self) -> AccessSummary {
+        AccessSummary {
+            asked: self.asked,
+            reused: self.queues.values().filter(|heard| heard.age_seconds.is_some()).count(),
+            oldest_seconds: self.oldest_seconds,
+            can_ask: self.can_ask,
+        }
+    }
+}
+
+impl AccessSummary {
+    /// In one sentence: how sure what is told about access is, and how old.
+    pub fn told(&self) -> String {
+        let asked = match self.asked {
+            0 => String::new(),
+            asked => format!("access asked just now by {}", text::count(asked as u64, "dry run")),
+        };
+        let reused = self.oldest_seconds.map(|seconds| {
+            let age =
+                if seconds < 60 { format!("{seconds} s") } else { format!("{} min", seconds / 60) };
+            format!(
+                "access of {} asked up to {age} ago (--fresh asks again)",
+                text::count(self.reused as u64, "partition")
+            )
+        });
+        match (asked.is_empty(), reused) {
+            (true, None) if self.can_ask => {
+                "access told by the rules: nothing was left to ask".to_owned()
+            }
+            (true, None) => "access told by the rules: no dry run is possible here".to_owned(),
+            (false, None) => asked,
+            (true, Some(reused)) => reused,
+            (false, Some(reused)) => format!("{asked}; {reused}"),
+        }
+    }
 }
 
 type Kept = BTreeMap<String, Heard>;
@@ -89,6 +144,62 @@ pub fn access(
         access.queues.insert(answered.queue, heard);
     }
     keep(world, cluster, &kept);
+    access
+}
+
+/// Asks the queues that are open by their rules, and puts what they say into their rows: a refusal
+/// closes, a yes settles what could not be checked.
+pub(super) fn confirm(
+    world: World<'_>,
+    backend: &Backend<'_>,
+    cluster: &Cluster,
+    gates: &Gates<'_>,
+    rows: &mut [QueueRow],
+) -> Access {
+    let candidates: Vec<Candidate> = rows
+        .iter()
+        .filter(|row| row.is_usable())
+        .filter_map(|row| Some((row, cluster.queue(&row.name)?)))
+        .map(|(row, queue)| {
+            let ways = gates.ways(queue, None);
+            let plain = ways.iter().filter(|way| !way.names_qos);
+            let mut charges: Vec<Charge> = Vec::new();
+            for way in std::iter::once(&row.way).chain(plain) {
+                let charge = Charge {
+                    account: way.account.clone().filter(|_| way.names_account),
+                    qos: way.qos.clone().filter(|_| way.names_qos),
+                };
+                if !charges.contains(&charge) {
+                    charges.push(charge);
+                }
+            }
+            Candidate { queue: row.name.clone(), charges }
+        })
+        .collect();
+    let access = access(world, backend, cluster, &candidates);
+    for row in rows {
+        let Some(heard) = access.queues.get(&row.name) else { continue };
+        let answer = &heard.answer;
+        if answer.is_taken() && row.term == Term::Unchecked {
+            row.term = Term::Open;
+        }
+        let durable = answer.refusal().filter(|refusal| refusal.is_durable());
+        if let Some(refusal) = durable.filter(|_| heard.untried == 0) {
+            row.term = Term::NoAccess;
+            let said = if answer.message.is_empty() { refusal.label() } else { &answer.message };
+            row.gates.insert(
+                0,
+                Gate {
+                    code: "DRY_RUN_REFUSED".to_owned(),
+                    kind: Kind::Fatal,
+                    text: text::masked(&format!("the scheduler refuses the smallest job: {said}")),
+                    source: "dry run".to_owned(),
+                    lift: None,
+                },
+            );
+        }
+        row.heard = Some(heard.clone());
+    }
     access
 }
 

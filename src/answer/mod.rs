@@ -5,17 +5,25 @@
 //! in its notices.
 
 pub mod access;
+pub mod backends;
+pub mod cluster;
 pub mod diagnose;
 pub mod evaluate;
+pub mod exclude;
+pub mod health;
 pub mod job;
 pub mod jobs;
 pub mod kb;
 mod mask;
+pub mod nodes;
 pub mod place;
+pub mod queues;
 pub mod settings;
 pub mod snapshot;
 pub mod stats;
+pub mod status;
 mod window;
+pub mod zoom;
 
 use std::path::Path;
 
@@ -120,6 +128,14 @@ pub enum AnswerError {
     /// There is no queue of that name.
     #[error("there is no partition '{name}' here")]
     UnknownQueue {
+        /// The name given.
+        name: String,
+        /// The nearest there is.
+        nearest: Option<String>,
+    },
+    /// There is neither a queue nor a node nor a job of that name.
+    #[error("there is no partition, node or job '{name}' here")]
+    UnknownPlace {
         /// The name given.
         name: String,
         /// The nearest there is.

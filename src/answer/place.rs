@@ -168,18 +168,12 @@ pub(super) struct Read<'w> {
 }
 
 pub(super) fn read(world: World<'_>) -> Result<Read<'_>, AnswerError> {
-    let settings = &world.config.settings.scheduler;
-    let backend = sched::detect(world.cluster, settings, sched::Need::Nodes);
+    let backend = world.capacity();
     let source = backend.nodes.as_ref().ok_or(SchedError::NoScheduler)?;
-    let found = source.cluster()?;
-    let mut notices = found.notices;
-    for failure in &found.value.failures {
-        let text = format!("not everything could be read: {}", failure.message);
-        notices.push(Notice::warning("not-read", text));
-    }
+    let (cluster, mut notices) = super::cluster::read(source)?;
     let (catalogue, more) = Catalogue::load(world.cluster)?;
     notices.extend(more);
-    Ok(Read { backend, cluster: found.value, catalogue, notices: mask::notices(notices) })
+    Ok(Read { backend, cluster, catalogue, notices })
 }
 
 /// What to ask the queues: with the smallest job, and with the one that is wanted.

@@ -482,6 +482,16 @@ impl Sums {
         }
     }
 
+    /// For a queue that starts nothing: what its nodes have cannot be had there.
+    pub fn give_nothing(&mut self) {
+        self.nodes_idle = 0;
+        self.nodes_with_room = 0;
+        self.cpus_free = 0;
+        self.memory_free = Bytes(0);
+        self.gpus_free = 0;
+        self.slices_free = 0;
+    }
+
     /// How many nodes stand in a class.
     pub fn in_class(&self, class: Class) -> u64 {
         self.classes.get(&class).copied().unwrap_or(0)

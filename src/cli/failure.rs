@@ -82,12 +82,12 @@ pub(super) fn of_answer(error: &AnswerError) -> (Exit, Option<String>) {
         AnswerError::NoDryRun => {
             (Exit::CannotAsk, hint("jobwise where judges by rules and nodes without it"))
         }
-        AnswerError::UnknownQueue { nearest, .. } => {
+        AnswerError::UnknownQueue { nearest, .. } | AnswerError::UnknownPlace { nearest, .. } => {
             let hint = nearest.as_ref().map_or_else(
-                || "sinfo -a lists them".to_owned(),
+                || "see: jobwise queues --all".to_owned(),
                 |nearest| format!("did you mean '{nearest}'?"),
             );
-            (Exit::Usage, Some(hint))
+            (Exit::No, Some(hint))
         }
         AnswerError::UnknownFamily { nearest, .. } => {
             let hint = nearest.as_ref().map_or_else(

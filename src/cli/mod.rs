@@ -15,6 +15,7 @@ use clap::{ColorChoice, CommandFactory, FromArgMatches};
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::answer::cluster::{NodeFilter, Sort};
 use crate::answer::diagnose::{Given, Hints};
 use crate::answer::evaluate::{self, SuiteWanted, Wanted};
 use crate::answer::stats::Question;
@@ -203,7 +204,12 @@ fn in_world(
         overlay: overlay.as_deref(),
         config,
         store: store.as_ref(),
-        fresh: matches!(&cli.command, Command::Diagnose(args) if args.fresh),
+        fresh: match &cli.command {
+            Command::Diagnose(args) => args.fresh,
+            Command::Status(args) => args.asking.fresh,
+            Command::Queues(args) => args.asking.fresh,
+            _ => false,
+        },
         live: global.record.is_none()
             && global.replay.is_none()
             && !global.demo
@@ -249,6 +255,41 @@ fn dispatch(cli: &Cli, world: World<'_>, printer: &Printer) -> Result<Exit, Fail
                 "without --replay your own cluster is asked",
             )),
         },
+        Command::Status(args) => {
+            let shown = (!args.all).then_some(STATUS_ROWS);
+            printer.print(&answer::status::status(world, shown, args.asking.declared)?)?;
+            Ok(Exit::Answered)
+        }
+        Command::Queues(args) => {
+            let wanted = answer::queues::Wanted {
+                names: args.of.partition.clone(),
+                unusable_only: args.unusable_only,
+                detail: args.detail,
+                all: args.all,
+                declared: args.asking.declared,
+            };
+            printer.print(&answer::queues::queues(world, &wanted)?)?;
+            Ok(Exit::Answered)
+        }
+        Command::Zoom(args) => {
+            let filter = node_filter(&args.which, &[]);
+            printer.print(&answer::zoom::zoom(world, &args.names, &filter)?)?;
+            Ok(Exit::Answered)
+        }
+        Command::Nodes(args) => {
+            let filter = node_filter(&args.which, &args.of.partition);
+            printer.print(&answer::nodes::nodes(world, &filter)?)?;
+            Ok(Exit::Answered)
+        }
+        Command::Health => {
+            printer.print(&answer::health::health(world)?)?;
+            Ok(Exit::Answered)
+        }
+        Command::Exclude(args) => exclude(world, args, printer),
+        Command::Backends => {
+            printer.print(&answer::backends::backends(world))?;
+            Ok(Exit::Answered)
+        }
         Command::Kb(kb) => knowledge(world, &kb.command, printer),
         Command::Eval(args) => evaluate(world, args, printer),
         Command::Config(config) => match config.command {
@@ -290,6 +331,42 @@ fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Resul
     let worst = diagnoses.failures.iter().map(|failure| failure::of_answer(&failure.error).0).max();
     let worst = worst.unwrap_or(Exit::Answered);
     Ok(if unknown { worst.max(Exit::No) } else { worst })
+}
+
+/// Partitions that an overview shows unless all are wanted.
+const STATUS_ROWS: usize = 12;
+
+fn node_filter(which: &args::WhichNodes, queues: &[String]) -> NodeFilter {
+    NodeFilter {
+        queues: queues.to_vec(),
+        gpu: which.gpu,
+        cpu: which.cpu,
+        free: which.free,
+        sort: match which.sort {
+            args::NodeOrder::Room => Sort::Room,
+            args::NodeOrder::Name => Sort::Name,
+            args::NodeOrder::Load => Sort::Load,
+            args::NodeOrder::Memory => Sort::Memory,
+            args::NodeOrder::State => Sort::State,
+        },
+        limit: (!which.all).then_some(which.limit),
+    }
+}
+
+fn exclude(world: World<'_>, args: &args::Exclude, printer: &Printer) -> Result<Exit, Failure> {
+    let wanted = answer::exclude::Wanted {
+        gpu_nodes: args.gpu_nodes,
+        unschedulable: args.unschedulable,
+        degraded: args.degraded,
+        queues: args.of.partition.clone(),
+    };
+    let list = answer::exclude::exclude(world, &wanted)?;
+    printer.print(&list)?;
+    // The list goes into another command line: what is to be said beside it is not part of it.
+    if printer.format == Format::Text {
+        list.notices.iter().for_each(|notice| note(&notice.text));
+    }
+    Ok(Exit::Answered)
 }
 
 /// The text itself, or what comes from standard input, of which a person pastes no more than this.

@@ -61,7 +61,7 @@ const SHAPES: &[Shape] = &[
     Shape {
         program: "scontrol",
         verbs: &[Verb::Word(&["show"]), Verb::Word(&["job", "partition"]), Verb::Name],
-        flags: &["--oneliner"],
+        flags: &["--details", "--oneliner"],
         valued: &["--clusters"],
     },
     Shape {

@@ -290,6 +290,19 @@ pub struct QueuedJob {
     pub sharing: Option<String>,
 }
 
+/// What a job has of some of its nodes, of each the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Share {
+    /// The nodes, as a compressed list.
+    pub node_list: String,
+    /// CPUs on each.
+    pub cpus: Known<u64>,
+    /// Memory on each.
+    pub memory: Known<Bytes>,
+    /// GPUs on each.
+    pub gpus: Known<u64>,
+}
+
 /// A licence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Licence {

@@ -26,7 +26,7 @@ mod verdict;
 pub use ability::Ability;
 pub use cluster::{
     AccountUse, Association, Caps, Cluster, Controller, Identity, Licence, Qos, QueuedJob,
-    ReadFailure, Reading, Reservation,
+    ReadFailure, Reading, Reservation, Share,
 };
 pub use dry_run::{DryRun, Filter, Refusal, Settled};
 pub use edit::{Edit, EditError};

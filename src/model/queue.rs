@@ -1,6 +1,8 @@
 //! A queue (Slurm: partition): who may use it, and for what.
 
-use serde::Serialize;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
 
 use super::{Bytes, Known, Span, Tres};
 
@@ -73,8 +75,7 @@ pub struct Queue {
 }
 
 /// Whether a queue takes jobs, and starts them.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum QueueState {
     /// Takes and starts them.
     Up,
@@ -89,6 +90,25 @@ pub enum QueueState {
     /// Nothing was said.
     #[default]
     Unknown,
+}
+
+impl fmt::Display for QueueState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Up => "up",
+            Self::Down => "down",
+            Self::Drain => "drain",
+            Self::Inactive => "inactive",
+            Self::Other(word) => word,
+            Self::Unknown => "unknown",
+        })
+    }
+}
+
+impl Serialize for QueueState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 /// Who is let in.

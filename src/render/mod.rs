@@ -4,6 +4,7 @@
 //! to write it to a writer. Colours are labels until [`Page`] paints them; text is understandable
 //! without any.
 
+mod capacity;
 mod diagnosis;
 mod eval;
 mod job;
@@ -14,6 +15,7 @@ mod place;
 mod settings;
 mod snapshot;
 mod stats;
+mod zoom;
 
 use std::io::{self, Write};
 

@@ -4,6 +4,8 @@
 //! Slurm 22.05, except that text after a bracket (`n[1-2]-int`), which that version refuses and
 //! later ones take, is taken.
 
+use std::collections::{BTreeSet, HashMap};
+
 /// Why a list was not expanded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostlistError {
@@ -51,6 +53,48 @@ pub fn expand(list: &str, cap: usize) -> Result<Vec<String>, HostlistError> {
         names.append(&mut made);
     }
     Ok(names)
+}
+
+/// Names as one compressed list, `n[01-03,05],login`: in the order in which each kind of name comes
+/// first, its numbers in order, each once. [`expand`] gives the names back.
+pub fn collapse<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+    /// More digits do not fit in a number.
+    const DIGITS: usize = 18;
+    /// What stands before the numbers, and how many digits they have; none for a plain name.
+    type Kind<'n> = (&'n str, usize);
+    let mut order: Vec<Kind<'_>> = Vec::new();
+    let mut numbers: HashMap<Kind<'_>, BTreeSet<u64>> = HashMap::new();
+    for name in names {
+        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let (stem, digits) = name.split_at(stem.max(name.len().saturating_sub(DIGITS)));
+        let kind = (stem, digits.len());
+        let known = numbers.entry(kind).or_insert_with(|| {
+            order.push(kind);
+            BTreeSet::new()
+        });
+        known.extend(digits.parse::<u64>());
+    }
+    let listed: Vec<String> = order.iter().map(|kind| one_kind(*kind, &numbers[kind])).collect();
+    listed.join(",")
+}
+
+fn one_kind((stem, width): (&str, usize), numbers: &BTreeSet<u64>) -> String {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == *number => *last = *number,
+            _ => runs.push((*number, *number)),
+        }
+    }
+    let run = |(first, last): &(u64, u64)| match first == last {
+        true => format!("{first:0width$}"),
+        false => format!("{first:0width$}-{last:0width$}"),
+    };
+    match runs.as_slice() {
+        [] => stem.to_owned(),
+        [(first, last)] if first == last => format!("{stem}{first:0width$}"),
+        runs => format!("{stem}[{}]", runs.iter().map(run).collect::<Vec<_>>().join(",")),
+    }
 }
 
 enum Piece<'a> {
@@ -156,7 +200,28 @@ mod tests {
         assert_eq!(expand("n[1-5]", 5).map(|names| names.len()), Ok(5));
     }
 
+    #[test]
+    fn names_collapse_to_what_slurm_takes() {
+        // `scontrol show hostlist c01,c02,c03,c07,gpu10` of Slurm 22.05 and 24.11: c[01-03,07],gpu10.
+        let collapsed = |names: &str| collapse(names.split(','));
+        assert_eq!(collapsed("c01,c02,c03,c07,gpu10"), "c[01-03,07],gpu10");
+        assert_eq!(collapsed("n9,n10,n11,n9"), "n9,n[10-11]");
+        assert_eq!(collapsed("login,b04-09,b04-10,login"), "login,b04-[09-10]");
+        assert_eq!(collapse([]), "");
+    }
+
     proptest! {
+        #[test]
+        fn what_collapses_expands_to_the_same(names in prop::collection::vec("[a-c]{1,2}[0-9]{0,3}", 1..30)) {
+            let list = collapse(names.iter().map(String::as_str));
+            let mut back = expand(&list, 1000).expect("a list of our own");
+            let mut names = names;
+            names.sort_unstable();
+            names.dedup();
+            back.sort_unstable();
+            prop_assert_eq!(back, names, "{}", list);
+        }
+
         #[test]
         fn any_text_is_expanded_or_refused(list in "[\\[\\]a,0-9-]{0,24}") {
             if let Ok(names) = expand(&list, 200) {

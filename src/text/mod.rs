@@ -10,7 +10,7 @@ mod width;
 mod words;
 
 pub use clean::{clean_line, printable, steers};
-pub use hostlist::{HostlistError, expand};
+pub use hostlist::{HostlistError, collapse, expand};
 pub use redact::{holds_secret, mask_secrets, masked};
 pub use rename::Renames;
 pub use width::{pad, pad_left, truncate, width, wrap};

@@ -62,9 +62,6 @@ fn cluster(name: &str) -> Test {
     ];
     test.answer("queues", &queues.concat());
     test.answer("config", CONFIG);
-    let assoc = |account: &str| format!("lab|{account}||normal|normal||||||||||||\n");
-    test.answer("assoc", &[assoc("physics"), assoc("staff")].concat());
-    test.answer("qos", "normal|0||||||||||||||||||||||||||\n");
     test.answer(
         "use",
         "ClusterName=lab Account=physics UserName=alice(1001) Partition= Priority=0 ID=7 \
@@ -103,7 +100,17 @@ fn cluster(name: &str) -> Test {
         *node*) say nodes ;;
         esac"#,
     );
-    test.client("sacctmgr", r#"case "$*" in *qos\ format*) say qos ;; *) say assoc ;; esac"#);
+    // As many cells as columns were asked for.
+    test.client(
+        "sacctmgr",
+        r#"columns() { IFS=,; set -- ${1#*format=}; IFS=' '; echo $#; }
+        row() { cells=$1 left=$2; while [ "$left" -gt 0 ]; do cells="$cells|" left=$((left - 1)); done; printf '%s\n' "$cells"; }
+        count=$(columns "$*")
+        case "$*" in
+        *qos\ format*) row normal $((count - 1)) ;;
+        *) for account in physics staff; do row "lab|$account||normal|normal" $((count - 5)); done ;;
+        esac"#,
+    );
     test.client("squeue", "say jobs");
     test.client("id", "echo 'uid=1001(alice) gid=1001(alice) groups=1001(alice)'");
     test
@@ -336,7 +343,8 @@ fn what_is_not_there_is_told_with_the_nearest() {
     let test = cluster("place-usage");
     says_yes(&test);
     let fails = |args: &[&str], message: &str, hint: &str| {
-        test.run(args).ends(64).fails_with(message, hint);
+        let code = if message.starts_with("there is no partition") { 1 } else { 64 };
+        test.run(args).ends(code).fails_with(message, hint);
     };
     fails(
         &["where", "-p", "chemist"],
@@ -451,4 +459,62 @@ fn a_snapshot_of_nodetop_is_read_and_promises_nothing() {
     assert_eq!((json["can_ask"].clone(), json["user"].clone()), (false.into(), "alice".into()));
     // Who runs what was not recorded, and that is told.
     test.run(&["where", "-c", "4", "--replay", "nodetop.json"]).says("no answer to 'squeue");
+}
+
+/// Overviews, which people repeat, reuse what the scheduler said; to place a job it is asked.
+#[test]
+fn access_is_asked_once_in_a_quarter_of_an_hour_and_its_age_is_told() {
+    let calls = |test: &Test| {
+        let log = std::fs::read_to_string(test.path("calls")).unwrap_or_default();
+        let _ = std::fs::remove_file(test.path("calls"));
+        log.lines().filter(|line| line.starts_with("sbatch")).count()
+    };
+    let test = cluster("place-access");
+    let log = test.path("calls").display().to_string();
+    let test = test.env("CALLS", &log);
+    says_yes(&test);
+    test.run(&["status"]).ends(0).says("access asked just now by 3 dry runs");
+    assert_eq!(calls(&test), 3);
+    test.run(&["status"])
+        .ends(0)
+        .says("access of 3 partitions asked up to")
+        .says("--fresh asks again");
+    let again = test.run(&["queues", "--json"]);
+    again.ends(0);
+    assert_eq!(
+        (again.json()["access"]["asked"].clone(), again.json()["access"]["reused"].clone()),
+        (0.into(), 3.into())
+    );
+    assert!(again.json()["queues"][0]["heard"]["age_seconds"].is_u64(), "{}", again.all());
+    assert_eq!(calls(&test), 0);
+    test.run(&["where", "-p", "cpu"]).ends(0);
+    assert_eq!(calls(&test), 1);
+    test.run(&["status", "--fresh"]).ends(0);
+    assert_eq!(calls(&test), 3);
+    test.run(&["status", "--declared"]).ends(0);
+    assert_eq!(calls(&test), 0);
+    let file = std::fs::metadata(test.path("home/cache/access/lab.json")).expect("kept");
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&file.permissions()) & 0o777, 0o600);
+    // Switched off, each asks and none keeps.
+    let test = test.env("JOBWISE_ACCESS_TTL", "0");
+    for _ in 0..2 {
+        test.run(&["status"]).ends(0);
+        assert_eq!(calls(&test), 3);
+    }
+}
+
+#[test]
+fn a_queue_that_refuses_the_smallest_job_is_not_told_as_open() {
+    let test = cluster("place-closed");
+    says_no(&test, "allocation failure: Access/permission denied");
+    let shown = test.run(&["queues", "--json"]);
+    let queues = shown.ends(0).json()["queues"].clone();
+    let cpu = queues.as_array().expect("queues").iter().find(|queue| queue["name"] == "cpu");
+    assert_eq!(cpu.expect("there")["term"], "no-access", "{}", shown.all());
+    // Silence closes nothing, and is not kept.
+    says_no(&test, "allocation failure: Unable to contact slurm controller (connect failure)");
+    let shown = test.run(&["queues", "--json", "--fresh"]);
+    let queues = shown.ends(0).json()["queues"].clone();
+    let cpu = queues.as_array().expect("queues").iter().find(|queue| queue["name"] == "cpu");
+    assert_eq!(cpu.expect("there")["term"], "open", "{}", shown.all());
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use crate::model::{AccountUse, Caps, Qos, Queue, Reading, Shape, Span, Tres};
 
 use super::usage::{Scope, amount, code_word, entries, noun, shown};
-use super::{Gate, Gates, Way};
+use super::{Gate, Gates, Kind, Way};
 
 /// What a job would take.
 struct Request {
@@ -87,7 +87,8 @@ pub(super) fn check(
     check.levels(gates);
     let named = [&queue.limits_from, &way.qos];
     let unknown = named.into_iter().flatten().find(|name| cluster.qos_named(name).is_none());
-    if let Some(name) = unknown.filter(|_| cluster.lacks(Reading::Qos) && shape.is_some()) {
+    let is_refused = gates.iter().any(|gate| gate.kind == Kind::Fatal);
+    if let Some(name) = unknown.filter(|_| shape.is_some() && !is_refused) {
         let text = format!("the limits of QOS {name} could not be read");
         gates.push(Gate::unchecked("LIMITS_UNKNOWN", format!("QOS {name}"), text));
     }

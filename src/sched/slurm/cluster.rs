@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use crate::config;
 use crate::host::{Cmd, Runner};
-use crate::model::{Cluster, Identity, Known, ReadFailure, Reading};
+use crate::model::{Cluster, Identity, JobId, Known, ReadFailure, Reading, Share};
 
 use super::super::{Found, SchedError};
 use super::controller;
-use super::{is_answer, limits, nodes, partitions, queued, refusal, reservations};
+use super::{is_answer, limits, nodes, partitions, queued, refusal, reservations, shares};
 
 /// Ten thousand nodes print some ten megabytes; jobs, of which there may be more, likewise.
 const LIMIT: u64 = 256 << 20;
@@ -105,6 +105,13 @@ impl<'h> Nodes<'h> {
         };
         cluster.licences = controller::licences(&cluster);
         Ok(Found { value: cluster, notices })
+    }
+
+    /// What a running job has of each of its nodes.
+    pub fn shares(&self, id: &JobId) -> Result<Vec<Share>, SchedError> {
+        let cmd = Cmd::new("scontrol", &["--details", "--oneliner", "show", "job"]);
+        let cmd = cmd.arg(super::queried(id)).deadline(self.deadline);
+        Ok(shares::shares(&self.bytes(&cmd)?))
     }
 
     /// The queries of one reading, in the order in which they are taken apart.

@@ -25,6 +25,7 @@ pub mod release;
 mod reservations;
 mod rows;
 mod scontrol;
+mod shares;
 mod squeue;
 mod stored;
 mod unnamed;

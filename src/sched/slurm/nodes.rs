@@ -162,17 +162,17 @@ fn hundredths(text: &str) -> Known<u64> {
 
 /// One entry of a list of generic resources.
 #[derive(Debug, PartialEq, Eq)]
-struct Entry<'t> {
-    name: &'t str,
+pub(super) struct Entry<'t> {
+    pub(super) name: &'t str,
     model: Option<&'t str>,
-    count: u64,
+    pub(super) count: u64,
     /// Whether jobs may have it without using it up.
     is_shared: bool,
 }
 
 /// The entries of `gpu:a100:4(S:0-1),nsight:no_consume:1` or of `gpu:a100:2(IDX:0,3)`: what stands
 /// in brackets says which, not how many.
-fn entries(list: &str) -> Vec<Entry<'_>> {
+pub(super) fn entries(list: &str) -> Vec<Entry<'_>> {
     let mut found = Vec::new();
     let (mut depth, mut start) = (0_usize, 0);
     let mut ends: Vec<usize> = Vec::new();

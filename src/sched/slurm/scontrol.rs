@@ -52,6 +52,9 @@ const AFTER_FREE_TEXT: [&str; 22] = [
     "MailUser",
 ];
 
+/// How the record of a job is read.
+pub(super) const JOB: Grammar = Grammar { free: &FREE_TEXT, after: &AFTER_FREE_TEXT };
+
 /// The pairs of one record.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Record(BTreeMap<String, String>);
@@ -65,8 +68,7 @@ impl Record {
 /// The records of an output; each begins with `first=` at the start of a line.
 fn records(output: &[u8], first: &str) -> Vec<Record> {
     let text = String::from_utf8_lossy(output);
-    let job = Grammar { free: &FREE_TEXT, after: &AFTER_FREE_TEXT };
-    split(&text, first).into_iter().map(|record| Record::new(record, job)).collect()
+    split(&text, first).into_iter().map(|record| Record::new(record, JOB)).collect()
 }
 
 /// The texts of the records of an output; each begins with `first=` at the start of a line, and
