@@ -10,6 +10,7 @@ pub mod cluster;
 pub mod diagnose;
 pub mod evaluate;
 pub mod exclude;
+pub mod gpus;
 pub mod health;
 pub mod job;
 pub mod jobs;

@@ -388,7 +388,7 @@ fn candidate(gates: &Gates<'_>, judged: &Judged<'_>, wanted: &Wanted) -> Candida
 }
 
 /// Every queue that is named must be there.
-fn known_queues(cluster: &Cluster, names: &[String]) -> Result<(), AnswerError> {
+pub(super) fn known_queues(cluster: &Cluster, names: &[String]) -> Result<(), AnswerError> {
     let known = || cluster.queues.iter().map(|queue| queue.name.as_str());
     match names.iter().find(|name| cluster.queue(name).is_none()) {
         None => Ok(()),

@@ -12,6 +12,7 @@ pub mod fit;
 pub mod free;
 pub mod gates;
 pub mod health;
+pub mod inventory;
 pub mod rank;
 mod reserved;
 pub mod start;

@@ -97,6 +97,9 @@ pub(super) enum Command {
     Zoom(Zoom),
     /// List nodes with what can be had of each
     Nodes(Nodes),
+    /// Show the accelerators: models, memory, what can be had, what they can do
+    #[command(visible_aliases = ["accelerators", "accel"])]
+    Gpus(Partitions),
     /// Show nodes that are out, by reason, and nodes that are worse than they look
     Health,
     /// Print a host list for sbatch --exclude

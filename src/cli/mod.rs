@@ -281,6 +281,10 @@ fn dispatch(cli: &Cli, world: World<'_>, printer: &Printer) -> Result<Exit, Fail
             printer.print(&answer::nodes::nodes(world, &filter)?)?;
             Ok(Exit::Answered)
         }
+        Command::Gpus(args) => {
+            printer.print(&answer::gpus::gpus(world, &args.partition)?)?;
+            Ok(Exit::Answered)
+        }
         Command::Health => {
             printer.print(&answer::health::health(world)?)?;
             Ok(Exit::Answered)

@@ -7,6 +7,7 @@
 mod capacity;
 mod diagnosis;
 mod eval;
+mod gpus;
 mod job;
 mod json;
 mod kb;
