@@ -181,13 +181,14 @@ pub(super) fn candidates(read: &Read<'_>, wanted: &Wanted) -> (Vec<Candidate>, V
     let frees = Frees::new(&read.cluster);
     let gates = Gates::new(&read.cluster, &frees);
     let look = Look::new(&read.cluster, &frees, &gates, &read.catalogue);
-    let asked = |wanted: &Wanted| -> Vec<Candidate> {
+    let asked = |wanted: &Wanted, all: bool| -> Vec<Candidate> {
         let judged = look.judge(&wanted.shape);
-        let worth = judged.iter().filter(|judged| judged.is_worth_asking());
+        let worth = judged.iter().filter(|judged| all || judged.is_worth_asking());
         worth.map(|judged| candidate(&gates, judged, wanted)).collect()
     };
     let smallest = Wanted { shape: super::access::smallest(), ..Wanted::default() };
-    (asked(&smallest), asked(wanted))
+    // `check` asks also those that are closed by their rules.
+    (asked(&smallest, false), asked(wanted, true))
 }
 
 /// Asks for nothing but the record of it; how often is told.
@@ -222,7 +223,9 @@ pub fn places(world: World<'_>, wanted: Wanted) -> Result<Places, AnswerError> {
                 _ if !survey.can_ask => Asked::No,
                 Some(answered) => match &answered.best {
                     Some(best) => Asked::Yes(best, answered.untried),
-                    None => Asked::TooMany,
+                    None if answered.untried > 0 => Asked::TooMany,
+                    // The recording does not hold it.
+                    None => Asked::No,
                 },
                 None => Asked::No,
             };

@@ -158,8 +158,12 @@ impl Report for Places {
             let more = text::count(hidden.len() as u64, "more partition");
             page.line(&[(Label::Dim, &format!("{more} cannot take it: --all"))])?;
         }
-        let reasons: Vec<&Placement> =
-            self.placements[..shown].iter().filter(|place| !place.because.is_empty()).collect();
+        // Where it can run is worth more than where there is no such node.
+        let told = |place: &&Placement| {
+            let obvious = self.somewhere && place.verdict == Verdict::WrongHardware;
+            !place.because.is_empty() && (self.all || !obvious)
+        };
+        let reasons: Vec<&Placement> = self.placements[..shown].iter().filter(told).collect();
         if !reasons.is_empty() {
             page.gap()?;
         }

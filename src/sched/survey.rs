@@ -10,7 +10,7 @@
 
 use std::thread;
 
-use super::slurm::{Probe, Question};
+use super::slurm::{Answer, Probe, Question};
 use crate::model::{DryRun, Shape};
 
 /// Dry runs at a time.
@@ -77,7 +77,7 @@ pub fn survey(probe: &Probe<'_>, shape: &Shape, candidates: &[Candidate]) -> Sur
 }
 
 fn ask_all(
-    ask: &(dyn Fn(&Question) -> Option<DryRun> + Sync),
+    ask: &(dyn Fn(&Question) -> Answer + Sync),
     candidates: &[Candidate],
     budget: usize,
 ) -> Survey {
@@ -96,6 +96,7 @@ fn ask_all(
     // What is settled with one question is asked first.
     let mut order: Vec<usize> = (0..candidates.len()).collect();
     order.sort_by_key(|index| candidates[*index].charges.len());
+    let mut unrecorded = 0;
     let mut taken: Vec<Charge> = Vec::new();
     let mut left: Vec<Vec<Charge>> =
         candidates.iter().map(|candidate| candidate.charges.clone()).collect();
@@ -109,7 +110,7 @@ fn ask_all(
                 (!charges.is_empty()).then(|| (*index, charges.remove(favourite.unwrap_or(0))))
             })
             .collect();
-        let answers: Vec<Option<DryRun>> = thread::scope(|scope| {
+        let answers: Vec<Answer> = thread::scope(|scope| {
             let asked = batch.iter().map(|(index, charge)| {
                 let question = Question {
                     queue: candidates[*index].queue.clone(),
@@ -125,9 +126,18 @@ fn ask_all(
             joined.collect()
         });
         for ((index, charge), answer) in batch.into_iter().zip(answers) {
-            let Some(answer) = answer else {
-                survey.can_ask = false;
-                continue;
+            let answer = match answer {
+                Answer::Said(answer) => answer,
+                // Recorded may be the answer for another account.
+                Answer::Unrecorded => {
+                    unrecorded += 1;
+                    survey.answers[index].untried = left[index].len();
+                    continue;
+                }
+                Answer::Impossible => {
+                    survey.can_ask = false;
+                    continue;
+                }
             };
             survey.asked += 1;
             let entry = &mut survey.answers[index];
@@ -151,6 +161,7 @@ fn ask_all(
         }
         order.retain(|index| !left[*index].is_empty() && survey.answers[*index].tried < each);
     }
+    survey.can_ask &= survey.asked > 0 || unrecorded == 0;
     survey
 }
 
@@ -192,7 +203,7 @@ mod tests {
             let words =
                 format!("{} {}", question.queue, question.account.as_deref().unwrap_or("-"));
             log.lock().expect("whole").push(words);
-            Some(answer(question, takes(question)))
+            Answer::Said(answer(question, takes(question)))
         };
         let survey = ask_all(&ask, candidates, budget);
         (survey, log.into_inner().expect("whole"))
@@ -250,7 +261,15 @@ mod tests {
         assert_eq!((survey.asked, log.len()), (10, 10));
         assert!(survey.answers[59].best.is_none() && survey.answers[59].untried == 1);
         // Where it cannot be asked at all, three learn it and nobody asks again.
-        let none = ask_all(&|_| None, &candidates, BUDGET);
+        let none = ask_all(&|_| Answer::Impossible, &candidates, BUDGET);
         assert!(!none.can_ask && none.asked == 0);
+        // A recording that holds some of the answers gives those.
+        let some = |question: &Question| match question.queue.as_str() {
+            "q41" => Answer::Said(answer(question, Settled::Taken)),
+            _ => Answer::Unrecorded,
+        };
+        let some = ask_all(&some, &candidates, BUDGET);
+        assert!(some.can_ask && some.asked == 1 && some.answers[41].best.is_some());
+        assert!(!ask_all(&|_| Answer::Unrecorded, &candidates, BUDGET).can_ask);
     }
 }

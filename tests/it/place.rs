@@ -244,6 +244,33 @@ fn a_start_that_the_scheduler_names_is_told_as_its_own() {
     assert_eq!(place["dry_run"]["nodes"], "mcn53");
 }
 
+/// A quality of service that is not the default opens the queue: it is found, and named.
+#[test]
+fn a_refusal_for_the_quality_of_service_alone_does_not_close_a_queue() {
+    let test = cluster("place-qos");
+    let client = std::fs::read_to_string(test.path("bin/sacctmgr")).expect("there");
+    let body = client.replace("||normal|normal", "||normal,long|normal");
+    let body = body.replace(
+        "row normal $((count - 1)) ;;",
+        "row normal $((count - 1)); row long $((count - 1)) ;;",
+    );
+    test.client(
+        "sacctmgr",
+        body.split_once("pause()").and_then(|(_, rest)| rest.split_once('\n')).expect("a body").1,
+    );
+    test.client(
+        "sbatch",
+        r#"case "$*" in
+        *--qos=long*) echo "sbatch: Job 5 to start at 1 using 1 processors on nodes c01 in partition cpu" >&2 ;;
+        *) echo "allocation failure: Invalid qos specification" >&2; exit 1 ;;
+        esac"#,
+    );
+    let shown = ask(&test, &["-c", "2", "-p", "cpu"]);
+    shown.ends(0);
+    let submit = shown.json()["placements"][0]["submit"].to_string();
+    assert!(submit.contains("--qos=long"), "{}", shown.all());
+}
+
 /// Without a dry run nothing is promised, and what fits is told as possible.
 #[test]
 fn where_nobody_can_be_asked_nothing_is_promised() {
@@ -411,6 +438,9 @@ fn a_snapshot_answers_like_the_cluster_and_names_nobody_where_that_is_asked() {
     {
         assert!(!text.contains(name), "{name}");
     }
+    // The scheduler's own word is in it.
+    let checked = [&["check", "--replay", "snap.json"][..], &shape].concat();
+    test.run(&checked).ends(0).says("2 of 5 partitions would take it");
     // Of the two only the names differ; of the same one nothing.
     test.run(&["snapshot", "diff", "snap.json", "snap.json"]).ends(0).says("nothing differs");
     let nodes = node("c01", "DOWN", (8, 0), "(null)", "gpu:0", "cpu");

@@ -50,7 +50,7 @@ use crate::script::parse_submit_line;
 use super::{Backend, Filter, Found, Need, SchedError, Users};
 pub use cluster::Nodes;
 use fields::{Field, Fields, Layout};
-pub use probe::{Probe, Question};
+pub use probe::{Answer, Probe, Question};
 use records::{Reading, Records};
 use release::{Release, Version};
 use rows::{Reader, Row};

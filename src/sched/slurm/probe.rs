@@ -42,15 +42,25 @@ pub struct Question {
     pub qos: Option<String>,
 }
 
+/// What came of a question.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// The scheduler, or silence where it should have spoken.
+    Said(DryRun),
+    /// The recording that is replayed does not hold this question.
+    Unrecorded,
+    /// There is no `sbatch` here.
+    Impossible,
+}
+
 impl<'h> Probe<'h> {
     /// Asks nothing yet.
     pub fn new(runner: &'h dyn Runner, settings: &config::Scheduler) -> Self {
         Self { runner, deadline: Duration::from_secs(settings.deadline_seconds) }
     }
 
-    /// Asks whether the queue would take a job of this shape. `None` where it cannot be asked at
-    /// all: there is no `sbatch` here, or the recording holds no answer.
-    pub fn ask(&self, question: &Question, shape: &Shape) -> Option<DryRun> {
+    /// Asks whether the queue would take a job of this shape.
+    pub fn ask(&self, question: &Question, shape: &Shape) -> Answer {
         let cmd = Cmd::new("sbatch", &["--test-only"]).deadline(self.deadline);
         let cmd = cmd.arg(format!("--partition={}", question.queue));
         let named = [("account", &question.account), ("qos", &question.qos)];
@@ -64,18 +74,16 @@ impl<'h> Probe<'h> {
                 said.extend_from_slice(&output.stdout);
                 read(&said, output.finished.success(), &self.runner.zone())
             }
-            Err(
-                ExecError::Missing { .. }
-                | ExecError::NotRecorded { .. }
-                | ExecError::NotInDemo
-                | ExecError::NotAllowed { .. },
-            ) => return None,
+            Err(ExecError::NotRecorded { .. } | ExecError::NotInDemo) => return Answer::Unrecorded,
+            Err(ExecError::Missing { .. } | ExecError::NotAllowed { .. }) => {
+                return Answer::Impossible;
+            }
             Err(error) => DryRun { message: error.to_string(), ..nothing() },
         };
         answer.queue.clone_from(&question.queue);
         answer.account.clone_from(&question.account);
         answer.qos.clone_from(&question.qos);
-        Some(answer)
+        Answer::Said(answer)
     }
 }
 
