@@ -118,6 +118,19 @@ impl Access {
     }
 }
 
+/// What the caller may have at once of one resource.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ceiling {
+    /// Of what.
+    pub resource: String,
+    /// How much.
+    pub most: String,
+    /// How much the caller's running jobs have of it.
+    pub used: Known<String>,
+    /// Whose rule that is.
+    pub source: String,
+}
+
 /// Where a queue stands for this user. Every queue is in exactly one term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -310,15 +323,25 @@ impl<'c> Gates<'c> {
         shortest
     }
 
-    /// What one user may have at once in a queue, by resource, and whose rule that is.
-    pub fn ceilings(&self, queue: &Queue, way: &Way) -> Vec<(String, String, String)> {
-        let mut found: Vec<(String, String, String)> = Vec::new();
+    /// What the caller may have at once in a queue, by resource.
+    pub fn ceilings(&self, queue: &Queue, way: &Way) -> Vec<Ceiling> {
+        let mut found: Vec<Ceiling> = Vec::new();
         for qos in self.rules(queue, way) {
-            for (name, most) in &qos.user.tres.0 {
-                if found.iter().all(|(known, ..)| known != name) {
-                    let source = format!("QOS {} MaxTRESPerUser", qos.name);
-                    found.push((name.clone(), most.clone(), source));
-                }
+            let scope = usage::Scope { qos: Some(&qos.name), account: None, is_mine: true };
+            for (name, most, _) in usage::entries(&qos.user.tres) {
+                let resource = usage::noun(name);
+                let Some(most) = most.filter(|_| found.iter().all(|c| c.resource != resource))
+                else {
+                    continue;
+                };
+                let used = self.usage.of(&scope).tres.get(name).copied().unwrap_or(0);
+                let used = Some(used).filter(|_| self.usage.is_whole(&scope));
+                found.push(Ceiling {
+                    resource,
+                    most: usage::shown(name, most),
+                    used: used.map(|used| usage::shown(name, used)).into(),
+                    source: format!("QOS {} MaxTRESPerUser", qos.name),
+                });
             }
         }
         found

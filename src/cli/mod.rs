@@ -32,6 +32,8 @@ use failure::{Exit, Failure};
 
 /// The demo cluster: a recording of a real one.
 const DEMO: &[u8] = include_bytes!("../../fixtures/demo.json");
+/// Its nodes, partitions and queue, made by `fixtures/demo/make-cluster`.
+const DEMO_CLUSTER: &[u8] = include_bytes!("../../fixtures/demo/cluster.json.gz");
 
 /// Runs the program.
 pub fn main() -> ExitCode {
@@ -140,7 +142,7 @@ fn run(mut cli: Cli) -> Result<Exit, Failure> {
         None if global.demo => Some(Replay::demo(DEMO)?),
         None => None,
     };
-    let Some(replay) = replay else { return ask(&cli, &system, &system, &settings()?) };
+    let Some(mut replay) = replay else { return ask(&cli, &system, &system, &settings()?) };
     // Settings of this machine would change the answer; a file that is named is meant to.
     let config = match global.config {
         Some(_) => settings()?,
@@ -155,7 +157,24 @@ fn run(mut cli: Cli) -> Result<Exit, Failure> {
         args.ids.extend(first);
         note("the demo cluster's other jobs: jobwise --demo jobs");
     }
+    if global.demo && is_about_capacity(&cli.command) {
+        replay.join(DEMO_CLUSTER)?;
+    }
     ask(&cli, &system, &replay, &config)
+}
+
+/// Whether a command asks about nodes and partitions.
+fn is_about_capacity(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Status(_)
+            | Command::Queues(_)
+            | Command::Zoom(_)
+            | Command::Nodes(_)
+            | Command::Health
+            | Command::Exclude(_)
+            | Command::Backends
+    )
 }
 
 fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Result<Exit, Failure> {

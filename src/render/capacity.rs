@@ -258,8 +258,10 @@ pub(super) fn queue(page: &mut Page<'_>, row: &QueueRow) -> io::Result<()> {
     }
     entry("max time", &format!("{}, by {}", row.max_time, row.max_time_source))?;
     for ceiling in &row.at_once {
-        let most =
-            format!("{} {} for one user, by {}", ceiling.most, ceiling.resource, ceiling.source);
+        let most = format!(
+            "{} {} for one user, of which you have {}, by {}",
+            ceiling.most, ceiling.resource, ceiling.used, ceiling.source,
+        );
         entry("at once", &most)?;
     }
     if let Some(account) = &row.way.account {

@@ -1,5 +1,6 @@
 //! One queue with its nodes, one node with its jobs, one job with its nodes; and what is out.
 
+use std::collections::HashMap;
 use std::io;
 
 use super::Report;
@@ -8,6 +9,7 @@ use super::page::{Cell, Column, Label, Page, WHOLE};
 use crate::answer::cluster::NodeRow;
 use crate::answer::health::Health;
 use crate::answer::zoom::{JobOnNode, JobRow, Place, Zoom};
+use crate::capacity::health::Degraded;
 use crate::model::{Known, Share};
 use crate::text;
 
@@ -230,9 +232,25 @@ impl Report for Health {
             page.gap()?;
             page.line(&[(Label::Strong, "work, and are worse than they look")])?;
         }
+        // One line for what is said of many nodes alike.
+        let mut groups: Vec<(&Degraded, Vec<&str>)> = Vec::new();
+        let mut known: HashMap<&str, usize> = HashMap::new();
         for finding in &self.degraded {
+            let index = *known.entry(&finding.text).or_insert_with(|| {
+                groups.push((finding, Vec::new()));
+                groups.len() - 1
+            });
+            groups[index].1.push(&finding.node);
+        }
+        for (finding, nodes) in &groups {
             let label = if finding.is_serious { Label::Warn } else { Label::Plain };
-            page.entry(&finding.node, MARGIN.max(finding.node.len() + 2), label, &finding.text)?;
+            let names = text::collapse(nodes.iter().copied());
+            if text::width(&names) < MARGIN {
+                page.entry(&names, MARGIN, label, &finding.text)?;
+            } else {
+                page.entry("", 0, Label::Plain, &names)?;
+                page.entry("", MARGIN, label, &finding.text)?;
+            }
         }
         if !self.notices.is_empty() {
             page.gap()?;

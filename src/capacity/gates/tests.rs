@@ -463,7 +463,8 @@ fn the_partition_s_qos_comes_before_the_job_s() {
         ("2-00:00:00".to_owned(), "QOS partcap MaxWall")
     );
     let ceilings = gates.ceilings(&cluster.queues[0], &way);
-    assert_eq!(ceilings[0].1, "16");
+    assert_eq!((ceilings[0].most.as_str(), ceilings[0].resource.as_str()), ("16", "CPUs"));
+    assert_eq!(ceilings[0].used, Known::Value("0".to_owned()));
 }
 
 /// The account physics with limits and what is used of them, as the controller tells.
