@@ -163,6 +163,17 @@ fn term_label(term: Term) -> Label {
     }
 }
 
+/// What a list of queues tells of each.
+const QUEUE_COLUMNS: [Column; 7] = [
+    Column { heading: "PARTITION", right: false, least: 6 },
+    Column { heading: "STATE", right: false, least: WHOLE },
+    Column { heading: "NODES UP", right: true, least: WHOLE },
+    Column { heading: "CORES FREE", right: true, least: WHOLE },
+    Column { heading: "GPUS", right: true, least: WHOLE },
+    Column { heading: "MAX TIME", right: true, least: WHOLE },
+    Column { heading: "BLOCKED BY", right: false, least: 10 },
+];
+
 impl Report for Queues {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
         if self.detail {
@@ -174,15 +185,6 @@ impl Report for Queues {
             }
             return notices(page, &self.notices);
         }
-        const COLUMNS: [Column; 7] = [
-            Column { heading: "PARTITION", right: false, least: 6 },
-            Column { heading: "STATE", right: false, least: WHOLE },
-            Column { heading: "NODES UP", right: true, least: WHOLE },
-            Column { heading: "CORES FREE", right: true, least: WHOLE },
-            Column { heading: "GPUS", right: true, least: WHOLE },
-            Column { heading: "MAX TIME", right: true, least: WHOLE },
-            Column { heading: "BLOCKED BY", right: false, least: 10 },
-        ];
         let rows: Vec<Vec<Cell>> = self
             .queues
             .iter()
@@ -204,7 +206,7 @@ impl Report for Queues {
         if rows.is_empty() {
             page.line(&[(Label::Plain, "no partition to show")])?;
         } else {
-            page.table(&COLUMNS, &rows)?;
+            page.table(&QUEUE_COLUMNS, &rows)?;
         }
         if self.total > self.queues.len() {
             let more = self.total - self.queues.len();

@@ -145,6 +145,14 @@ fn jobs_here(page: &mut Page<'_>, jobs: &[JobOnNode]) -> io::Result<()> {
     page.line(&[(Label::Dim, "cores, memory and GPUs are those on this node")])
 }
 
+/// What a job has of its nodes.
+const SHARE_COLUMNS: [Column; 4] = [
+    Column { heading: "NODES", right: false, least: 8 },
+    Column { heading: "CORES", right: true, least: WHOLE },
+    Column { heading: "MEMORY", right: true, least: WHOLE },
+    Column { heading: "GPUS", right: true, least: WHOLE },
+];
+
 fn job(page: &mut Page<'_>, row: &JobRow, shares: Option<&[Share]>) -> io::Result<()> {
     let title = format!("job {} \"{}\"", row.id, row.name);
     page.row(&[(Label::Strong, title.as_str()), (Label::Plain, &row.state)])?;
@@ -176,12 +184,6 @@ fn job(page: &mut Page<'_>, row: &JobRow, shares: Option<&[Share]>) -> io::Resul
         entry("nodes", nodes)?;
     }
     let Some(shares) = shares.filter(|shares| !shares.is_empty()) else { return Ok(()) };
-    const COLUMNS: [Column; 4] = [
-        Column { heading: "NODES", right: false, least: 8 },
-        Column { heading: "CORES", right: true, least: WHOLE },
-        Column { heading: "MEMORY", right: true, least: WHOLE },
-        Column { heading: "GPUS", right: true, least: WHOLE },
-    ];
     let rows: Vec<Vec<Cell>> = shares
         .iter()
         .map(|share| {
@@ -194,7 +196,7 @@ fn job(page: &mut Page<'_>, row: &JobRow, shares: Option<&[Share]>) -> io::Resul
         })
         .collect();
     page.gap()?;
-    page.table(&COLUMNS, &rows)?;
+    page.table(&SHARE_COLUMNS, &rows)?;
     page.line(&[(Label::Dim, "what it has on each of these nodes")])
 }
 
