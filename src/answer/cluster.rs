@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::access::Heard;
 use super::{AnswerError, World, mask};
 use crate::capacity::free::{Class, Free, Frees, Sums};
 use crate::capacity::gates::{Access, Ceiling, Gate, Gates, Term, Way};
@@ -12,7 +13,7 @@ use crate::model::{
     Allowed, Bytes, Cluster, GresKind, Known, NodeReason, Notice, Queue, QueueState, Reading,
     Shape, Span,
 };
-use crate::sched::{self, SchedError, slurm};
+use crate::sched::{self, Backend, SchedError, slurm};
 use crate::text;
 
 /// More nodes than any job has.
@@ -26,9 +27,12 @@ impl<'w> World<'w> {
 
     /// Whoever can be asked about nodes and queues.
     pub(super) fn nodes(&self) -> Result<slurm::Nodes<'w>, AnswerError> {
-        let settings = &self.config.settings.scheduler;
-        let backend = sched::detect(self.cluster, settings, sched::Need::Nodes);
-        Ok(backend.nodes.ok_or(SchedError::NoScheduler)?)
+        Ok(self.capacity().nodes.ok_or(SchedError::NoScheduler)?)
+    }
+
+    /// The scheduler, as far as questions about capacity need it.
+    pub(super) fn capacity(&self) -> Backend<'w> {
+        sched::detect(self.cluster, &self.config.settings.scheduler, sched::Need::Nodes)
     }
 }
 
@@ -104,6 +108,8 @@ pub struct QueueRow {
     pub way: Way,
     /// What is in the way, the hardest first.
     pub gates: Vec<Gate>,
+    /// What the scheduler said to the smallest job; `None` where it was not asked.
+    pub heard: Option<Heard>,
 }
 
 impl QueueRow {
@@ -150,6 +156,7 @@ impl QueueRow {
             at_once,
             way: access.way,
             gates: access.gates,
+            heard: None,
         }
     }
 
@@ -163,11 +170,16 @@ impl QueueRow {
 pub(super) fn queue_rows(cluster: &Cluster, gates: &Gates<'_>) -> Vec<QueueRow> {
     let mut rows: Vec<QueueRow> =
         cluster.queues.iter().map(|queue| QueueRow::new(gates, queue, None)).collect();
+    sort_rows(&mut rows);
+    rows
+}
+
+/// The usable and roomiest first.
+pub(super) fn sort_rows(rows: &mut [QueueRow]) {
     rows.sort_by(|a, b| {
         let free = |row: &QueueRow| (row.nodes.cpus_free, row.nodes.gpus_free);
         a.term.cmp(&b.term).then(free(b).cmp(&free(a))).then_with(|| a.name.cmp(&b.name))
     });
-    rows
 }
 
 /// What a type of GPU is called; one that the site gives no type is just a GPU.

@@ -4,19 +4,23 @@
 //! (text, JSON, later the dashboard and agents) shows the same value. What an answer lacks stands
 //! in its notices.
 
+pub mod access;
 pub mod backends;
 pub mod cluster;
 pub mod diagnose;
 pub mod evaluate;
 pub mod exclude;
+pub mod gpus;
 pub mod health;
 pub mod job;
 pub mod jobs;
 pub mod kb;
 mod mask;
 pub mod nodes;
+pub mod place;
 pub mod queues;
 pub mod settings;
+pub mod snapshot;
 pub mod stats;
 pub mod status;
 mod window;
@@ -25,6 +29,7 @@ pub mod zoom;
 use std::path::Path;
 
 use crate::config::Config;
+use crate::hardware::CatalogueError;
 use crate::host::{FileError, Runner, Store, StoreError};
 use crate::knowledge::{self, Family, KnowledgeError};
 use crate::model::{IdError, Notice};
@@ -115,6 +120,12 @@ pub enum AnswerError {
     /// A file that was named cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
+    /// No dry run can be made here.
+    #[error("the scheduler cannot be asked here: there is no dry run")]
+    NoDryRun,
+    /// The catalogue of accelerators is broken.
+    #[error(transparent)]
+    Catalogue(#[from] CatalogueError),
     /// There is no queue of that name.
     #[error("there is no partition '{name}' here")]
     UnknownQueue {

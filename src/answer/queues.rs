@@ -3,11 +3,13 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::cluster::{QueueRow, known_queue, queue_rows};
+use super::access::{Access, AccessSummary, confirm};
+use super::cluster::{QueueRow, known_queue, queue_rows, sort_rows};
 use super::{AnswerError, World};
 use crate::capacity::free::Frees;
 use crate::capacity::gates::Gates;
 use crate::model::Notice;
+use crate::sched::SchedError;
 
 /// Queues with what is in the way.
 #[derive(Debug, Serialize)]
@@ -20,6 +22,8 @@ pub struct Queues {
     pub total: usize,
     /// The queues.
     pub queues: Vec<QueueRow>,
+    /// What was asked of the scheduler; `None` where only the rules count.
+    pub access: Option<AccessSummary>,
     /// Whether the text tells each at length.
     #[serde(skip)]
     pub detail: bool,
@@ -38,16 +42,26 @@ pub struct Wanted {
     pub detail: bool,
     /// Hidden ones, too.
     pub all: bool,
+    /// Whether the scheduler is left alone.
+    pub declared: bool,
 }
 
 /// Lists queues.
 pub fn queues(world: World<'_>, wanted: &Wanted) -> Result<Queues, AnswerError> {
-    let (cluster, notices) = world.cluster()?;
+    let backend = world.capacity();
+    let source = backend.nodes.as_ref().ok_or(SchedError::NoScheduler)?;
+    let (cluster, notices) = super::cluster::read(source)?;
     wanted.names.iter().try_for_each(|name| known_queue(&cluster, name).map(|_| ()))?;
     let frees = Frees::new(&cluster);
     let gates = Gates::new(&cluster, &frees);
     let mut rows = queue_rows(&cluster, &gates);
-    let total = rows.len();
+    if !wanted.names.is_empty() {
+        rows.retain(|row| wanted.names.contains(&row.name));
+    }
+    let asks = !wanted.declared;
+    let access = asks.then(|| confirm(world, &backend, &cluster, &gates, &mut rows));
+    sort_rows(&mut rows);
+    let total = cluster.queues.len();
     rows.retain(|row| {
         let named = !wanted.names.is_empty();
         let is_wanted =
@@ -59,6 +73,7 @@ pub fn queues(world: World<'_>, wanted: &Wanted) -> Result<Queues, AnswerError> 
         taken_at: cluster.taken_at,
         total,
         queues: rows,
+        access: access.map(Access::summary),
         detail: wanted.detail || !wanted.names.is_empty(),
         notices,
     })

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::cluster::{QueueRow, queue_rows};
+use super::access::{Access, AccessSummary, confirm};
+use super::cluster::{QueueRow, queue_rows, sort_rows};
 use super::{AnswerError, World};
 use crate::capacity::free::{Frees, Sums};
 use crate::capacity::gates::{Gates, Term};
 use crate::model::{Identity, Notice, Reading};
+use crate::sched::SchedError;
 
 /// The cluster at a glance.
 #[derive(Debug, Serialize)]
@@ -34,6 +36,8 @@ pub struct Status {
     pub terms: BTreeMap<Term, u64>,
     /// The queues, the usable and roomiest first.
     pub queues: Vec<QueueRow>,
+    /// What was asked of the scheduler; `None` where only the rules count.
+    pub access: Option<AccessSummary>,
     /// How many queues the text shows.
     #[serde(skip)]
     pub shown: usize,
@@ -42,11 +46,21 @@ pub struct Status {
 }
 
 /// Looks at the cluster; the text shows at most so many queues.
-pub fn status(world: World<'_>, shown: Option<usize>) -> Result<Status, AnswerError> {
-    let (cluster, mut notices) = world.cluster()?;
+///
+/// Unless only what is `declared` counts, the scheduler is asked about queues that are open.
+pub fn status(
+    world: World<'_>,
+    shown: Option<usize>,
+    declared: bool,
+) -> Result<Status, AnswerError> {
+    let backend = world.capacity();
+    let source = backend.nodes.as_ref().ok_or(SchedError::NoScheduler)?;
+    let (cluster, mut notices) = super::cluster::read(source)?;
     let frees = Frees::new(&cluster);
     let gates = Gates::new(&cluster, &frees);
-    let queues = queue_rows(&cluster, &gates);
+    let mut queues = queue_rows(&cluster, &gates);
+    let access = (!declared).then(|| confirm(world, &backend, &cluster, &gates, &mut queues));
+    sort_rows(&mut queues);
     let mut terms: BTreeMap<Term, u64> = BTreeMap::new();
     for row in &queues {
         *terms.entry(row.term).or_default() += 1;
@@ -80,6 +94,7 @@ pub fn status(world: World<'_>, shown: Option<usize>) -> Result<Status, AnswerEr
         terms,
         shown: shown.unwrap_or(queues.len()),
         queues,
+        access: access.map(Access::summary),
         notices,
     })
 }

@@ -223,7 +223,7 @@ impl<'c> Gates<'c> {
     }
 
     /// The ways in, those for which the least has to be named first.
-    fn ways(&self, queue: &Queue, shape: Option<&Shape>) -> Vec<Way> {
+    pub fn ways(&self, queue: &Queue, shape: Option<&Shape>) -> Vec<Way> {
         let account = shape.and_then(|shape| shape.account.as_deref());
         let qos = shape.and_then(|shape| shape.qos.as_deref());
         let rights = self.rights(queue);

@@ -10,6 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::knowledge::Check;
 use crate::model::{BaseState, Edit};
 
+use super::place::{self, Where};
+
 /// Says why a batch job failed, and what exactly to change
 #[derive(Debug, Parser)]
 #[command(name = "jobwise", version, about, max_term_width = 100, propagate_version = true)]
@@ -77,6 +79,14 @@ pub(super) enum Command {
     Jobs(Jobs),
     /// Say how much fails, why, and what that wastes: GPU-hours, core-hours, kWh
     Stats(Stats),
+    /// Say where a job can run and when, best first, with the line to submit
+    #[command(visible_alias = "fit")]
+    Where(Where),
+    /// Ask the scheduler itself, by dry runs, which partitions and accounts would take a job
+    #[command(visible_alias = "probe")]
+    Check(place::Check),
+    /// Keep all that questions about capacity ask, or compare two such files
+    Snapshot(place::Snapshot),
     /// Show what can be had of the cluster now, and which partitions are open to you
     Status(Status),
     /// List partitions: where each stands for you, and why
@@ -87,6 +97,9 @@ pub(super) enum Command {
     Zoom(Zoom),
     /// List nodes with what can be had of each
     Nodes(Nodes),
+    /// Show the accelerators: models, memory, what can be had, what they can do
+    #[command(visible_aliases = ["accelerators", "accel"])]
+    Gpus(Partitions),
     /// Show nodes that are out, by reason, and nodes that are worse than they look
     Health,
     /// Print a host list for sbatch --exclude
@@ -269,6 +282,21 @@ pub(super) struct Status {
     /// Show every partition that is open to you, not only the roomiest
     #[arg(long)]
     pub(super) all: bool,
+
+    #[command(flatten)]
+    pub(super) asking: Asking,
+}
+
+/// Whether the scheduler is asked which partitions would take a job.
+#[derive(Debug, Args)]
+pub(super) struct Asking {
+    /// Tell access by the rules alone; ask the scheduler nothing
+    #[arg(long)]
+    pub(super) declared: bool,
+
+    /// Ask the scheduler again for what it said a while ago
+    #[arg(long, conflicts_with = "declared")]
+    pub(super) fresh: bool,
 }
 
 /// Of which partitions.
@@ -303,6 +331,9 @@ pub(super) struct Queues {
     /// Hidden partitions, too
     #[arg(long)]
     pub(super) all: bool,
+
+    #[command(flatten)]
+    pub(super) asking: Asking,
 }
 
 /// Which nodes, and how many.

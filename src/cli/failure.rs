@@ -78,6 +78,10 @@ pub(super) fn of_answer(error: &AnswerError) -> (Exit, Option<String>) {
         }
         AnswerError::File(_) => (Exit::QueryFailed, hint("name a regular file that you may read")),
         AnswerError::Results(_) => (Exit::QueryFailed, None),
+        AnswerError::Catalogue(_) => (Exit::Bug, None),
+        AnswerError::NoDryRun => {
+            (Exit::CannotAsk, hint("jobwise where judges by rules and nodes without it"))
+        }
         AnswerError::UnknownQueue { nearest, .. } | AnswerError::UnknownPlace { nearest, .. } => {
             let hint = nearest.as_ref().map_or_else(
                 || "see: jobwise queues --all".to_owned(),

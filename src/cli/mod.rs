@@ -2,6 +2,7 @@
 
 mod args;
 mod failure;
+mod place;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read, Write};
@@ -122,6 +123,22 @@ fn run(mut cli: Cli) -> Result<Exit, Failure> {
         config.notices.iter().for_each(|notice| note(&notice.text));
         Ok::<_, Failure>(config)
     };
+    if let Command::Snapshot(args) = &cli.command
+        && args.diff.is_none()
+        && global.replay.is_none()
+        && !global.demo
+    {
+        let path = args.output.as_deref().ok_or_else(|| {
+            usage("it was not said where to".to_owned(), "jobwise snapshot -o FILE")
+        })?;
+        let config = settings()?;
+        let recording = Recording::anew(&system, path, config.kept());
+        let exit = in_world(&cli, &system, &recording, &config, |world, printer| {
+            place::snapshot(world, &recording, (args, path), printer)
+        })?;
+        recording.finish()?;
+        return Ok(exit);
+    }
     if let Some(path) = &global.record {
         let current = settings()?;
         let recording = Recording::start(&system, path, current.kept())?;
@@ -142,6 +159,9 @@ fn run(mut cli: Cli) -> Result<Exit, Failure> {
         None if global.demo => Some(Replay::demo(DEMO)?),
         None => None,
     };
+    if replay.as_ref().is_some_and(Replay::is_foreign) {
+        note("the snapshot names no time zone: its times are read as local to this machine");
+    }
     let Some(mut replay) = replay else { return ask(&cli, &system, &system, &settings()?) };
     // Settings of this machine would change the answer; a file that is named is meant to.
     let config = match global.config {
@@ -171,13 +191,27 @@ fn is_about_capacity(command: &Command) -> bool {
             | Command::Queues(_)
             | Command::Zoom(_)
             | Command::Nodes(_)
+            | Command::Gpus(_)
             | Command::Health
             | Command::Exclude(_)
+            | Command::Where(_)
+            | Command::Check(_)
             | Command::Backends
     )
 }
 
 fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Result<Exit, Failure> {
+    in_world(cli, system, cluster, config, |world, printer| dispatch(cli, world, printer))
+}
+
+/// Gets the world ready in which a question is asked, and asks it.
+fn in_world(
+    cli: &Cli,
+    system: &System,
+    cluster: &dyn Runner,
+    config: &Config,
+    question: impl FnOnce(World<'_>, &Printer) -> Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
     let chosen = cli.global.backend.as_ref().map(|name| config.clone().with_backend(name));
     let config = chosen.as_ref().unwrap_or(config);
     known_backend(&config.settings.scheduler.backend)?;
@@ -192,15 +226,27 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
         overlay: overlay.as_deref(),
         config,
         store: store.as_ref(),
-        fresh: matches!(&cli.command, Command::Diagnose(args) if args.fresh),
-        live: global.record.is_none() && global.replay.is_none() && !global.demo,
+        fresh: match &cli.command {
+            Command::Diagnose(args) => args.fresh,
+            Command::Status(args) => args.asking.fresh,
+            Command::Queues(args) => args.asking.fresh,
+            _ => false,
+        },
+        live: global.record.is_none()
+            && global.replay.is_none()
+            && !global.demo
+            && !matches!(cli.command, Command::Snapshot(_)),
     };
     let printer = Printer {
         format: if cli.global.json { Format::Json } else { Format::Text },
         look: look(system, cluster, &cli.global),
     };
+    question(world, &printer)
+}
+
+fn dispatch(cli: &Cli, world: World<'_>, printer: &Printer) -> Result<Exit, Failure> {
     match &cli.command {
-        Command::Diagnose(args) => diagnose(world, args, &printer),
+        Command::Diagnose(args) => diagnose(world, args, printer),
         Command::Job(args) => {
             let ids: Result<Vec<_>, _> = args.ids.iter().map(|id| id.parse()).collect();
             let records = answer::job::job(world, &ids.map_err(answer::AnswerError::from)?)?;
@@ -220,9 +266,20 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
             printer.print(&answer::stats::stats(world, &question(world, args)?)?)?;
             Ok(Exit::Answered)
         }
+        Command::Where(args) => place::where_to(world, args, printer),
+        Command::Check(args) => place::check(world, args, printer),
+        Command::Snapshot(args) => match &args.diff {
+            Some(place::SnapshotCommand::Diff { before, after }) => {
+                place::compare(world, (before, after), printer)
+            }
+            None => Err(usage(
+                "a recording is a snapshot already".to_owned(),
+                "without --replay your own cluster is asked",
+            )),
+        },
         Command::Status(args) => {
             let shown = (!args.all).then_some(STATUS_ROWS);
-            printer.print(&answer::status::status(world, shown)?)?;
+            printer.print(&answer::status::status(world, shown, args.asking.declared)?)?;
             Ok(Exit::Answered)
         }
         Command::Queues(args) => {
@@ -231,6 +288,7 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
                 unusable_only: args.unusable_only,
                 detail: args.detail,
                 all: args.all,
+                declared: args.asking.declared,
             };
             printer.print(&answer::queues::queues(world, &wanted)?)?;
             Ok(Exit::Answered)
@@ -245,17 +303,21 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
             printer.print(&answer::nodes::nodes(world, &filter)?)?;
             Ok(Exit::Answered)
         }
+        Command::Gpus(args) => {
+            printer.print(&answer::gpus::gpus(world, &args.partition)?)?;
+            Ok(Exit::Answered)
+        }
         Command::Health => {
             printer.print(&answer::health::health(world)?)?;
             Ok(Exit::Answered)
         }
-        Command::Exclude(args) => exclude(world, args, &printer),
+        Command::Exclude(args) => exclude(world, args, printer),
         Command::Backends => {
             printer.print(&answer::backends::backends(world))?;
             Ok(Exit::Answered)
         }
-        Command::Kb(kb) => knowledge(world, &kb.command, &printer),
-        Command::Eval(args) => evaluate(world, args, &printer),
+        Command::Kb(kb) => knowledge(world, &kb.command, printer),
+        Command::Eval(args) => evaluate(world, args, printer),
         Command::Config(config) => match config.command {
             ConfigCommand::Show { origin } => {
                 printer.print(&answer::settings::settings(world, origin))?;

@@ -24,8 +24,11 @@ const FILE_LIMIT: u64 = 1 << 20;
 /// The section whose zeros say that nobody has told.
 const ENERGY: &str = "energy";
 /// Settings that are often wanted for one command have a short name in the environment too.
-const SHORT_NAMES: [(&str, &str); 2] =
-    [("scheduler.backend", "JOBWISE_BACKEND"), ("diagnose.tail_lines", "JOBWISE_LOG_TAIL")];
+const SHORT_NAMES: [(&str, &str); 3] = [
+    ("scheduler.backend", "JOBWISE_BACKEND"),
+    ("scheduler.access_seconds", "JOBWISE_ACCESS_TTL"),
+    ("diagnose.tail_lines", "JOBWISE_LOG_TAIL"),
+];
 
 /// Every setting.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -55,6 +58,8 @@ pub struct Scheduler {
     pub list_days: u64,
     /// Seconds for which the limits of a partition are remembered; zero for none.
     pub limits_seconds: u32,
+    /// Seconds for which an overview reuses what dry runs said; zero for none.
+    pub access_seconds: u32,
 }
 
 /// Reading logs.
@@ -279,7 +284,7 @@ fn fits(place: (&str, &str), value: &Value) -> bool {
 
 /// Whether a number says by zero that there is none.
 fn may_be_zero(place: (&str, &str)) -> bool {
-    place.0 == ENERGY || place == ("scheduler", "limits_seconds")
+    place.0 == ENERGY || matches!(place, ("scheduler", "limits_seconds" | "access_seconds"))
 }
 
 /// A value as text gives it: a number where it is one.

@@ -46,7 +46,7 @@ const SOFTWARE: [&str; 6] = ["driver", "firmware", "cuda", "version", "rocm", "t
 const LONGEST: usize = 5;
 
 /// What is known of a device.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Device<'c> {
     /// The scheduler's word for it; empty where it gave none.
     pub label: String,

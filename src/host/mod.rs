@@ -11,6 +11,7 @@ pub mod allow;
 mod command;
 mod file;
 mod manifest;
+mod nodetop;
 mod packed;
 mod recording;
 mod replay;

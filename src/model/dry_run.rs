@@ -1,12 +1,12 @@
 //! What a scheduler said when it was asked whether it would take a job, without giving it one.
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Known;
 
 /// One dry run and its answer.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DryRun {
     /// The queue asked about.
     pub queue: String,
@@ -29,7 +29,7 @@ pub struct DryRun {
 }
 
 /// What a dry run settles.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Settled {
     /// It would take the job.
@@ -41,7 +41,7 @@ pub enum Settled {
 }
 
 /// Why a scheduler would not take a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
     /// This user may not.
@@ -110,7 +110,7 @@ impl Refusal {
 }
 
 /// The verdict of a site's own filter.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter {
     /// Whether it lets the job through.
     pub passed: bool,

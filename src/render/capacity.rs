@@ -42,6 +42,9 @@ impl Report for Status {
         page.entry("partitions", MARGIN, Label::Plain, &terms(self))?;
         page.entry("nodes", MARGIN, Label::Plain, &classes(&self.nodes))?;
         page.entry("yours", MARGIN, Label::Strong, &free(&self.yours))?;
+        if let Some(access) = &self.access {
+            page.entry("access", MARGIN, Label::Dim, &access.told())?;
+        }
         let (few, many): (Vec<&QueueRow>, Vec<&QueueRow>) = self
             .queues
             .iter()
@@ -174,6 +177,17 @@ const QUEUE_COLUMNS: [Column; 7] = [
     Column { heading: "BLOCKED BY", right: false, least: 10 },
 ];
 
+impl Queues {
+    /// How sure the answer is.
+    fn ending(&self, page: &mut Page<'_>) -> io::Result<()> {
+        if let Some(access) = &self.access {
+            page.gap()?;
+            page.entry("", 0, Label::Dim, &access.told())?;
+        }
+        notices(page, &self.notices)
+    }
+}
+
 impl Report for Queues {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
         if self.detail {
@@ -183,7 +197,7 @@ impl Report for Queues {
                 }
                 queue(page, row)?;
             }
-            return notices(page, &self.notices);
+            return self.ending(page);
         }
         let rows: Vec<Vec<Cell>> = self
             .queues
@@ -215,7 +229,7 @@ impl Report for Queues {
         if !self.queues.is_empty() {
             page.line(&[(Label::Dim, "jobwise zoom PARTITION: why, and its nodes")])?;
         }
-        notices(page, &self.notices)
+        self.ending(page)
     }
 }
 

@@ -7,11 +7,14 @@
 mod capacity;
 mod diagnosis;
 mod eval;
+mod gpus;
 mod job;
 mod json;
 mod kb;
 mod page;
+mod place;
 mod settings;
+mod snapshot;
 mod stats;
 mod zoom;
 

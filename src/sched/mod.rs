@@ -5,6 +5,7 @@
 //! run time. Every answer is [`Found`]: the value, and what it lacks.
 
 pub mod slurm;
+pub mod survey;
 
 use jiff::Timestamp;
 

@@ -10,6 +10,7 @@ mod layers;
 mod logs;
 mod output;
 mod own_files;
+mod place;
 mod processes;
 mod readme;
 mod recordings;

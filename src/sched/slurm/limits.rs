@@ -145,7 +145,11 @@ pub(super) fn qos(output: &[u8]) -> Vec<Qos> {
 pub(super) fn associations(output: &[u8], cluster: Option<&str>) -> Vec<Association> {
     let text = String::from_utf8_lossy(output);
     rows(&text, &ASSOCIATION_COLUMNS)
-        .filter(|row| cluster.is_none_or(|name| row.get("Cluster").eq_ignore_ascii_case(name)))
+        .filter(|row| {
+            // A recording of another program may name none.
+            let own = row.get("Cluster");
+            own.is_empty() || cluster.is_none_or(|name| own.eq_ignore_ascii_case(name))
+        })
         .filter(|row| !row.get("Account").is_empty())
         .map(|row| Association {
             cluster: row.get("Cluster").to_owned(),

@@ -28,6 +28,7 @@ mod scontrol;
 mod shares;
 mod squeue;
 mod stored;
+mod unnamed;
 mod values;
 
 #[cfg(test)]
@@ -53,6 +54,7 @@ pub use probe::{Probe, Question};
 use records::{Reading, Records};
 use release::{Release, Version};
 use rows::{Reader, Row};
+pub use unnamed::unnamed;
 
 /// No site is known to keep ended jobs in the controller for longer.
 const CONTROLLER_MEMORY: SignedDuration = SignedDuration::from_hours(1);

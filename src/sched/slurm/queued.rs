@@ -11,7 +11,7 @@ use super::rows::DELIMITER;
 use super::values;
 
 /// The fields, in their order.
-const FIELDS: [&str; 18] = [
+pub(super) const FIELDS: [&str; 18] = [
     "JobArrayID",
     "UserName",
     "Account",

@@ -99,6 +99,7 @@ fn settings() -> config::Scheduler {
         list_deadline_seconds: 120,
         list_days: 7,
         limits_seconds: 0,
+        access_seconds: 0,
     }
 }
 
