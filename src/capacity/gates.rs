@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::model::{Association, Cluster, Known, Qos, Queue, Reading, Shape, Span};
+use crate::model::{Association, Cluster, Known, Qos, Queue, Shape, Span};
 
 use super::free::{Free, Frees};
 use usage::Usage;
@@ -349,18 +349,35 @@ impl<'c> Gates<'c> {
 
     /// Whether accounting enforces something; not to know is to assume so.
     fn enforces(&self, what: &str) -> bool {
-        let words = &self.cluster.controller.enforces;
+        self.is_enforced(what) != Some(false)
+    }
+
+    /// Whether accounting enforces something, as far as is known. What is enforced implies what it
+    /// rests on (`man slurm.conf`).
+    fn is_enforced(&self, what: &str) -> Option<bool> {
+        let words = self.cluster.controller.enforces.value()?;
         let implied = |word: &str| match what {
-            "associations" => true,
-            "limits" => word == "safe" || word == "all",
+            "associations" => !matches!(word, "none" | "nojobs" | "nosteps"),
+            "limits" => matches!(word, "safe" | "all"),
             _ => word == "all",
         };
-        match words {
-            Known::Value(words) => {
-                words.iter().any(|word| word != "none" && (word == what || implied(word)))
-            }
-            _ => !self.cluster.lacks(Reading::Controller) || what != "associations",
+        Some(words.iter().any(|word| word == what || implied(word)))
+    }
+
+    /// The accounts above one, nearest first.
+    fn above(&self, account: &str) -> Vec<&'c str> {
+        let places = &self.cluster.account_use;
+        let parent = |name: &str| {
+            let mut own = places.iter().filter(|place| place.user.is_none());
+            own.find(|place| place.account.eq_ignore_ascii_case(name))?.parent.as_deref()
+        };
+        let mut found: Vec<&str> = Vec::new();
+        let mut next = parent(account);
+        while let Some(name) = next.filter(|name| !found.contains(name)) {
+            found.push(name);
+            next = parent(name);
         }
+        found
     }
 }
 

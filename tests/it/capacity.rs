@@ -60,6 +60,8 @@ fn nodes_and_partitions_add_up() {
     assert_eq!((count(&status["nodes"]["nodes"]), sum(&status["nodes"]["classes"])), (28, 28));
     assert_eq!(sum(&status["terms"]), 16);
     assert_eq!(status["queues"].as_array().map(Vec::len), Some(16));
+    // The four GPUs of mix01 are in a partition that takes nothing from here: 6 x 4 - 1 are left.
+    assert_eq!((count(&status["nodes"]["gpus"]), count(&status["yours"]["gpus"])), (27, 23));
     let nodes = demo(&["nodes", "--all", "--json"]).json();
     assert_eq!(nodes["nodes"].as_array().map(Vec::len), Some(28));
 }
