@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::answer::cluster::{NodeFilter, Sort};
-use crate::answer::diagnose::{Given, Hints};
+use crate::answer::diagnose::{Diagnoses, Given, Hints};
 use crate::answer::evaluate::{self, SuiteWanted, Wanted};
 use crate::answer::stats::Question;
 use crate::answer::{self, World};
@@ -352,7 +352,11 @@ fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Resul
         }
         return Ok(Exit::No);
     }
-    printer.print(&diagnoses)?;
+    if args.ticket && printer.format == Format::Text {
+        printer.print_ticket(&diagnoses)?;
+    } else {
+        printer.print(&diagnoses)?;
+    }
     let unknown = diagnoses.diagnoses.iter().any(|diagnosis| !diagnosis.is_answered());
     let worst = diagnoses.failures.iter().map(|failure| failure::of_answer(&failure.error).0).max();
     let worst = worst.unwrap_or(Exit::Answered);
@@ -421,6 +425,7 @@ fn evaluate(world: World<'_>, args: &args::Eval, printer: &Printer) -> Result<Ex
         results: args.results.clone(),
         calibrate: args.calibrate,
         baseline: args.baseline,
+        leave_one_out: args.leave_one_out,
         thresholds: Thresholds {
             min_accuracy: args.min_accuracy,
             min_recall_at_1: args.min_recall_at_1,
@@ -591,6 +596,13 @@ struct Printer {
 }
 
 impl Printer {
+    fn print_ticket(&self, diagnoses: &Diagnoses) -> Result<(), Failure> {
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        render::write_ticket(diagnoses, &self.look, &mut out)?;
+        out.flush()?;
+        Ok(())
+    }
+
     fn print(&self, report: &impl Report) -> Result<(), Failure> {
         let mut out = io::BufWriter::new(io::stdout().lock());
         render::write(report, self.format, &self.look, &mut out)?;

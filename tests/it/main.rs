@@ -6,6 +6,7 @@
 mod capacity;
 mod dependencies;
 mod eval;
+mod history;
 mod layers;
 mod logs;
 mod output;
@@ -18,4 +19,6 @@ mod run;
 mod scheduler;
 mod suites;
 mod text;
+mod ticket;
 mod usage;
+mod wrappers;
