@@ -13,7 +13,7 @@
 //! | 1 | `host` | the only door to processes, files, clock, environment |
 //! | 2 | `config`, `script` | settings with their origin; the batch-script parser |
 //! | 3 | `hardware`, `knowledge`, `logs`, `sched` | facts: accelerators, what is known, the logs', the scheduler's |
-//! | 4 | `capacity`, `classify`, `retrieve`, `patch`, `history`, `eval` | judgements: data in, data out |
+//! | 4 | `capacity`, `classify`, `retrieve`, `patch`, `history`, `eval`, `wrapper` | judgements: data in, data out |
 //! | 5 | `answer` | one file = one question -> one report value |
 //! | 6 | `render` | a report -> text or JSON |
 //! | 7 | `cli` | arguments, dispatch, exit codes |
@@ -56,6 +56,7 @@ pub mod eval;
 pub mod history;
 pub mod patch;
 pub mod retrieve;
+pub mod wrapper;
 
 pub mod answer;
 

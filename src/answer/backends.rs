@@ -18,6 +18,7 @@ pub struct Backends {
 }
 
 /// A scheduler.
+#[expect(clippy::struct_excessive_bools, reason = "each is a column of its own")]
 #[derive(Debug, Serialize)]
 pub struct Row {
     /// Its name.

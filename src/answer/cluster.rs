@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::access::Heard;
 use super::{AnswerError, World, mask};
 use crate::capacity::free::{Class, Free, Frees, Sums};
-use crate::capacity::gates::{Access, Gate, Gates, Term, Way};
+use crate::capacity::gates::{Access, Ceiling, Gate, Gates, Term, Way};
 use crate::model::{
     Allowed, Bytes, Cluster, GresKind, Known, NodeReason, Notice, Queue, QueueState, Reading,
     Shape, Span,
@@ -112,22 +112,10 @@ pub struct QueueRow {
     pub heard: Option<Heard>,
 }
 
-/// What one user may have at once.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Ceiling {
-    /// Of what.
-    pub resource: String,
-    /// How much.
-    pub most: String,
-    /// Whose rule that is.
-    pub source: String,
-}
-
 impl QueueRow {
     /// The row of a queue.
     pub(super) fn new(gates: &Gates<'_>, queue: &Queue, shape: Option<&Shape>) -> Self {
-        let Access { way, gates: found } = gates.access(queue, shape);
-        let access = Access { way, gates: found };
+        let access: Access = gates.access(queue, shape);
         let term = gates.term(queue, &access);
         let nodes = gates.nodes(queue);
         let mut sums = Sums::of(nodes);
@@ -151,7 +139,7 @@ impl QueueRow {
         };
         let (max_time, max_time_source) = gates.longest(queue, &access.way);
         let declared = queue.node_count.get().filter(|declared| *declared != sums.nodes);
-        let at_once = gates.ceilings(queue, &access.way).into_iter();
+        let at_once = gates.ceilings(queue, &access.way);
         Self {
             name: queue.name.clone(),
             state: queue.state.clone(),
@@ -165,9 +153,7 @@ impl QueueRow {
             gpu_models,
             max_time,
             max_time_source,
-            at_once: at_once
-                .map(|(resource, most, source)| Ceiling { resource, most, source })
-                .collect(),
+            at_once,
             way: access.way,
             gates: access.gates,
             heard: None,

@@ -1,17 +1,22 @@
 //! Why did this job end as it did, and what exactly do I change?
 
 mod change;
+mod history;
+mod offers;
 mod reading;
 mod shared;
 mod surroundings;
+mod wrapped;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{AnswerError, World, kb, mask};
 use crate::classify::{self, Facts, LogFacts, Rules};
+use crate::knowledge::Family;
 use crate::logs::{self, Located, Scanner};
 use crate::model::{
     BaseState, Exit, FamilyId, Job, JobId, Known, Notice, Outcome, Source, State, Stream, Verdict,
@@ -20,10 +25,12 @@ use crate::patch::Patch;
 use crate::retrieve::{Library, Match, Query, Wants, first_steps};
 use crate::sched::{Backend, SchedError};
 
+pub use offers::{Offer, Refusable};
 use reading::{Scanned, notices, quote_tails, read_logs};
 pub(super) use shared::Shared;
 pub(super) use surroundings::AtHand;
 use surroundings::{Cluster, Surroundings};
+pub use wrapped::{ChildJob, Wrapped};
 
 /// The answer for every job asked about.
 #[derive(Debug, Serialize)]
@@ -67,9 +74,21 @@ pub struct Diagnosis {
     /// What to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<Fix>,
+    /// What to ask of the site's staff, where the fault is theirs or a machine's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub report: Option<String>,
     /// What to change in the script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patch: Option<Patch>,
+    /// What could be asked for instead of what was refused.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub offers: Vec<Offer>,
+    /// The tool that submitted it for its owner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wrapper: Option<Wrapped>,
+    /// Jobs that it submitted itself, and that failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<ChildJob>,
     /// What gave this answer.
     pub answered_by: AnsweredBy,
     /// What the answer lacks.
@@ -162,7 +181,7 @@ pub struct Given {
     pub logs: Vec<PathBuf>,
     /// The batch script.
     pub script: Option<PathBuf>,
-    /// How the job ended.
+    /// How the job ended. Where neither this nor its exit is known, the logs themselves say it.
     pub state: Option<State>,
     /// Its exit.
     pub exit: Option<Exit>,
@@ -174,7 +193,7 @@ pub(super) struct Engine {
     scanner: Scanner,
     scan: logs::Limits,
     tail_lines: usize,
-    library: Library,
+    library: Arc<Library>,
     index: String,
 }
 
@@ -187,7 +206,23 @@ impl Engine {
         let tail_lines = world.config.settings.diagnose.tail_lines;
         let (library, index, mut notices) = kb::library(world, rules.families())?;
         notices.extend(broken.iter().map(super::left_out));
+        let library = Arc::new(library);
         Ok((Self { rules, scanner, scan, tail_lines, library, index }, notices))
+    }
+
+    /// The families whose rules are applied.
+    pub(super) fn families(&self) -> &[Family] {
+        self.rules.families()
+    }
+
+    /// The same without the rule of one family; its note stays.
+    pub(super) fn without(&self, family: &FamilyId) -> Self {
+        let others = self.families().iter().filter(|other| other.id != *family);
+        let rules = Rules::new(others.cloned().collect());
+        let scanner = Scanner::new(&rules.literals());
+        let library = Arc::clone(&self.library);
+        let Self { scan, tail_lines, .. } = *self;
+        Self { rules, scanner, library, scan, tail_lines, index: self.index.clone() }
     }
 
     /// The sections that fit a text, best first, whatever the verdict.
@@ -244,7 +279,8 @@ pub(super) fn asked(
     let (jobs, mut notices) = look_up(backend, text)?;
     let (jobs, skipped) = worth_diagnosing(jobs, shared.world.config.settings.diagnose.array_tasks);
     notices.extend(skipped);
-    let one = |job| one(engine, job, &mut Cluster::new(backend, hints, shared));
+    let many = jobs.len() > 1;
+    let one = |job| one(engine, job, &mut Cluster::new(backend, hints, shared).one_of_many(many));
     Ok((jobs.into_par_iter().map(one).collect(), notices))
 }
 
@@ -287,25 +323,60 @@ fn unmasked(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> 
         let verdict = classify::decide(&engine.rules, &record_alone(&job));
         let helps = waiting_helps(&engine.rules, &verdict);
         let waiting = job.reason.as_deref().map(|reason| waiting(surroundings, reason, helps));
-        return Diagnosis { waiting, ..bare(engine, job, verdict) };
+        let mut told = Diagnosis { waiting, ..bare(engine, job, verdict) };
+        add_beside(engine, &mut told, &[], surroundings);
+        return told;
     }
-    // A job that ended well is only looked at through its record; its log may say anything.
-    if matches!(job.state.base, BaseState::Completed | BaseState::Running | BaseState::Suspended) {
+    if matches!(job.state.base, BaseState::Running | BaseState::Suspended) {
         let verdict = classify::decide(&engine.rules, &record_alone(&job));
-        if verdict.outcome != Outcome::Cause {
-            return bare(engine, job, verdict);
-        }
+        return bare(engine, job, verdict);
     }
 
-    let (scanned, mut reports) = read_logs(engine, surroundings.logs(&job));
+    // How a run really ended that is called completed its log may know better.
+    let alone = !says_how_it_ended(&job) || job.state.base == BaseState::Completed;
+    let (scanned, mut reports) = read_logs(engine, surroundings.logs(&job), alone);
+    let facts = facts_of(&job, &scanned, &reports);
+    let verdict = classify::decide(&engine.rules, &facts);
+    if verdict.outcome == Outcome::Healthy {
+        let notices = history::short_run(&job, surroundings).into_iter().collect();
+        return Diagnosis { notices, ..bare(engine, job, verdict) };
+    }
+    let silence = classify::silence(&facts);
     let notices = notices(&job, &reports);
-    let verdict = classify::decide(&engine.rules, &facts_of(&job, &scanned, &reports));
     if verdict.outcome == Outcome::Unknown {
         quote_tails(&scanned, &mut reports, engine.tail_lines);
     }
     let mut told = Diagnosis { logs: reports, notices, ..bare(engine, job, verdict) };
-    told.patch = change::propose(&engine.rules, &mut told, surroundings);
+    told.patch = change::propose(&engine.rules, &mut told, silence, surroundings);
+    add_beside(engine, &mut told, &scanned, surroundings);
     told
+}
+
+/// Adds what could be asked for instead, the tool that submitted the job, and the failed jobs that it
+/// submitted itself.
+fn add_beside(
+    engine: &Engine,
+    told: &mut Diagnosis,
+    scanned: &[Scanned],
+    surroundings: &impl Surroundings,
+) {
+    if let Some(backend) = surroundings.backend().filter(|_| offers::is_wanted(&told.verdict)) {
+        let (found, lacking) = offers::offers(&told.verdict, &told.job, "", backend);
+        told.offers = found;
+        told.notices.extend(lacking);
+    }
+    let script = surroundings.script_at_hand().map(|(_, bytes)| bytes.as_slice());
+    let tool = wrapped::tool(&told.job, script, scanned);
+    let children = wrapped::children(engine, &told.verdict, &told.job, scanned, surroundings);
+    told.wrapper = tool.map(|tool| wrapped::advice(tool, &engine.rules, told));
+    told.children = children;
+    let Some(tool) = tool else { return };
+    for child in told.children.iter_mut().filter_map(|child| child.diagnosis.as_mut()) {
+        if child.wrapper.is_none() {
+            let advice = wrapped::advice(tool, &engine.rules, child);
+            child.wrapper = Some(advice);
+        }
+    }
 }
 
 /// The record and the verdict, with the fix that belongs to it.
@@ -317,11 +388,15 @@ fn bare(engine: &Engine, job: Job, verdict: Verdict) -> Diagnosis {
     };
     Diagnosis {
         job,
-        verdict,
         waiting: None,
         logs: Vec::new(),
+        report: report(&engine.rules, &verdict),
+        verdict,
         fix,
         patch: None,
+        offers: Vec::new(),
+        wrapper: None,
+        children: Vec::new(),
         answered_by: AnsweredBy {
             rules: engine.rules.families().len(),
             index: engine.index.clone(),
@@ -334,7 +409,12 @@ fn bare(engine: &Engine, job: Job, verdict: Verdict) -> Diagnosis {
 /// Diagnoses logs without any accounting.
 pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, AnswerError> {
     let (engine, notices) = Engine::start(world)?;
-    let state = given.state.clone().unwrap_or_else(|| State::parse("FAILED"));
+    let state = match (&given.state, given.exit) {
+        (Some(state), _) => state.clone(),
+        (None, Some(exit)) if exit.is_clean() => State::parse("COMPLETED"),
+        (None, Some(_)) => State::parse("FAILED"),
+        (None, None) => State::parse(""),
+    };
     let mut job = Job::bare(JobId::whole(0), state, Source::Given);
     job.exit = given.exit.into();
     let mut logs = Vec::new();
@@ -372,9 +452,16 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
 /// Diagnoses a text that somebody has at hand: a log, or what a submission command printed.
 pub fn diagnose_text(world: World<'_>, text: &[u8]) -> Result<Diagnoses, AnswerError> {
     let (engine, notices) = Engine::start(world)?;
+    let mut told = of_text(&engine, text);
+    if offers::is_wanted(&told.verdict) {
+        let text = String::from_utf8_lossy(text);
+        let (found, lacking) = offers::offers(&told.verdict, &told.job, &text, &world.backend());
+        told.offers = found;
+        told.notices.extend(lacking);
+    }
     Ok(Diagnoses {
         schema: "jobwise/diagnose/1",
-        diagnoses: vec![of_text(&engine, text)],
+        diagnoses: vec![mask::diagnosis(told)],
         failures: Vec::new(),
         notices,
     })
@@ -384,16 +471,18 @@ pub fn diagnose_text(world: World<'_>, text: &[u8]) -> Result<Diagnoses, AnswerE
 pub(super) fn of_text(engine: &Engine, text: &[u8]) -> Diagnosis {
     let job = Job::bare(JobId::whole(0), State::parse(""), Source::Given);
     let located = Located::given(Path::new("text"), Ok(Box::new(text.to_vec())));
-    let (scanned, mut reports) = read_logs(engine, vec![located]);
+    let (scanned, mut reports) = read_logs(engine, vec![located], true);
     let facts = facts_of(&job, &scanned, &reports);
     let verdict = match facts.logs.first() {
         Some(log) => classify::decide_text(&engine.rules, log, text),
-        None => classify::decide(&engine.rules, &Facts { job: None, ..facts }),
+        None => classify::decide(&engine.rules, &facts),
     };
     if verdict.outcome == Outcome::Unknown {
         quote_tails(&scanned, &mut reports, engine.tail_lines);
     }
-    mask::diagnosis(Diagnosis { logs: reports, ..bare(engine, job, verdict) })
+    let mut told = Diagnosis { logs: reports, ..bare(engine, job, verdict) };
+    add_beside(engine, &mut told, &scanned, &AtHand::default());
+    mask::diagnosis(told)
 }
 
 /// A batch script is short; Slurm itself refuses one of more than 4 MiB.
@@ -401,6 +490,11 @@ const SCRIPT_LIMIT: u64 = 4 << 20;
 
 fn record_alone(job: &Job) -> Facts<'_> {
     Facts { job: Some(job), logs: Vec::new(), logs_complete: false }
+}
+
+/// Whether anybody says how the job ended: of logs alone nobody may.
+fn says_how_it_ended(job: &Job) -> bool {
+    job.source != Source::Given || !job.state.text.is_empty()
 }
 
 /// What is judged: the record, and every stream that was read.
@@ -411,10 +505,11 @@ fn facts_of<'a>(job: &'a Job, scanned: &'a [Scanned], reports: &[LogReport]) -> 
         step: log.step.as_ref(),
         task: log.task,
         scan: &log.scan,
+        end: log.end.as_deref(),
     });
     let logs_complete =
         !reports.is_empty() && reports.iter().all(|report| report.trouble.is_none());
-    Facts { job: Some(job), logs: logs.collect(), logs_complete }
+    Facts { job: says_how_it_ended(job).then_some(job), logs: logs.collect(), logs_complete }
 }
 
 fn waiting(surroundings: &impl Surroundings, reason: &str, waiting_helps: Option<bool>) -> Waiting {
@@ -432,6 +527,13 @@ fn waiting_helps(rules: &Rules, verdict: &Verdict) -> Option<bool> {
     let cause = verdict.causes.first()?;
     let signals = &rules.family(&cause.family)?.signals;
     signals.iter().find(|signal| signal.id == cause.signal)?.waiting_helps
+}
+
+/// What the note of the cause asks of the site's staff.
+fn report(rules: &Rules, verdict: &Verdict) -> Option<String> {
+    let named = matches!(verdict.outcome, Outcome::Cause | Outcome::Pending);
+    let cause = verdict.causes.first().filter(|_| named)?;
+    rules.family(&cause.family)?.report.clone()
 }
 
 fn fix(engine: &Engine, verdict: &Verdict) -> Option<Fix> {

@@ -2,6 +2,7 @@
 //!
 //! Each case goes the path of `diagnose`: only its logs and its record come from a file.
 
+mod left_out;
 mod suites;
 
 use std::path::{Path, PathBuf};
@@ -12,8 +13,8 @@ use serde::Serialize;
 use super::diagnose::{AtHand, Diagnosis, Engine, Hints, Shared, asked, of_text, one};
 use super::{AnswerError, World};
 use crate::eval::{
-    self, Answered, Case, Comparison, HEALTHY, Material, Measures, Split, Table, Texts, Thresholds,
-    UNKNOWN,
+    self, Answered, Case, Comparison, HEALTHY, LeftOut, Material, Measures, Split, Table, Texts,
+    Thresholds, UNKNOWN,
 };
 use crate::host::{Content, FileError, Replay, Store};
 use crate::logs::{Certainty, Located};
@@ -42,6 +43,8 @@ pub struct Wanted {
     pub calibrate: bool,
     /// Whether to compare with plain keywords.
     pub baseline: bool,
+    /// Whether to see what becomes of each family's cases without its rule.
+    pub leave_one_out: bool,
     /// What has to be reached.
     pub thresholds: Thresholds,
 }
@@ -60,6 +63,9 @@ pub struct Evaluation {
     /// The same cases by plain keywords.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Comparison>,
+    /// Every family's cases without its rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<Vec<LeftOut>>,
     /// Lines that are no case and cases without an answer, each with its place and the reason.
     pub failures: Vec<String>,
     /// The thresholds that were not reached.
@@ -103,11 +109,13 @@ pub fn evaluate(world: World<'_>, wanted: &Wanted) -> Result<Evaluation, AnswerE
     if let Some(path) = &wanted.results {
         write_results(path, &answered)?;
     }
+    let left_out = wanted.leave_one_out.then(|| left_out::leave_one_out(&engine, world, &cases));
     let measures = eval::measure(&answered);
     Ok(Evaluation {
         schema: "jobwise/eval/1",
         calibration: wanted.calibrate.then(|| eval::table(&answered)),
         baseline: wanted.baseline.then(|| eval::compare(&answered)),
+        left_out,
         missed: wanted.thresholds.missed(&measures),
         measures,
         failures,
@@ -137,10 +145,7 @@ fn answer(
     baseline: bool,
 ) -> (Answered, Option<String>) {
     let began = world.cluster.now();
-    let diagnosis = match &case.material {
-        Material::Texts(texts) => of_texts(engine, case, texts),
-        Material::Recording { path, job } => of_recording(engine, world, &folder.join(path), job),
-    };
+    let diagnosis = diagnosed(engine, world, folder, case);
     let mut answered = Answered::without_answer(case);
     let diagnosis = match diagnosis {
         Ok(diagnosis) => diagnosis,
@@ -178,6 +183,18 @@ fn answer(
         answered.keywords = Some(eval::keywords(state, &text).unwrap_or_default().to_owned());
     }
     (answered, None)
+}
+
+fn diagnosed(
+    engine: &Engine,
+    world: World<'_>,
+    folder: &Path,
+    case: &Case,
+) -> Result<Diagnosis, String> {
+    match &case.material {
+        Material::Texts(texts) => of_texts(engine, case, texts),
+        Material::Recording { path, job } => of_recording(engine, world, &folder.join(path), job),
+    }
 }
 
 /// The cause that a verdict names.

@@ -37,6 +37,16 @@ pub(super) fn diagnosis(mut told: Diagnosis) -> Diagnosis {
         mask(&mut waiting.reason);
     }
     told.patch.iter_mut().for_each(patch);
+    for offer in &mut told.offers {
+        offer.given.iter_mut().for_each(mask);
+        offer.nearest.iter_mut().chain(&mut offer.valid).for_each(mask);
+    }
+    told.wrapper.iter_mut().for_each(|wrapped| wrapped.settings.iter_mut().for_each(mask));
+    for child in &mut told.children {
+        // Its diagnosis came masked.
+        child.step.iter_mut().for_each(mask);
+        child.trouble.iter_mut().for_each(mask);
+    }
     told.notices.iter_mut().for_each(notice);
     told
 }

@@ -44,6 +44,7 @@ pub struct Wanted {
 
 /// Every queue with its verdict.
 #[derive(Debug, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
 pub struct Places {
     /// `jobwise/where/1`.
     pub schema: &'static str,
@@ -380,7 +381,7 @@ fn candidate(gates: &Gates<'_>, judged: &Judged<'_>, wanted: &Wanted) -> Candida
             account: way.account.filter(|_| names_account),
             qos: way.qos.filter(|_| way.names_qos),
         };
-        if !charges.contains(&charge) && !(refused && !charges.is_empty()) {
+        if !charges.contains(&charge) && (!refused || charges.is_empty()) {
             charges.push(charge);
         }
     }

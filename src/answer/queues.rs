@@ -33,6 +33,7 @@ pub struct Queues {
 
 /// Which queues to list.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch that people type")]
 pub struct Wanted {
     /// These, at length.
     pub names: Vec<String>,

@@ -78,7 +78,9 @@ pub fn take(
         let (renames, kept) = renames(&cluster);
         recording.rewrite(&|argv, text| renames.apply(&slurm::unnamed(argv, text)));
         name = name.map(|name| renames.apply(&name));
-        notices.iter_mut().for_each(|notice| notice.text = renames.apply(&notice.text));
+        for notice in &mut notices {
+            notice.text = renames.apply(&notice.text);
+        }
         if !kept.is_empty() {
             let text = format!(
                 "not replaced, as the words mean something to the scheduler: {}",

@@ -235,8 +235,7 @@ fn jobs_on(
         notices.push(Notice::info(
             "some-shares",
             format!(
-                "what {} of the jobs here have of this node was asked, of the rest not",
-                MOST_ASKED
+                "what {MOST_ASKED} of the jobs here have of this node was asked, of the rest not"
             ),
         ));
     }

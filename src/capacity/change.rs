@@ -23,6 +23,9 @@ pub struct Change {
     pub shape: Shape,
 }
 
+/// Less of one thing, in words and as a shape, the least change first.
+type Lesser = fn(&Look<'_>, &Queue, &Shape) -> Vec<(String, Shape)>;
+
 /// How many changes are worth reading.
 const MOST: usize = 5;
 /// Nobody asks for less time than this.
@@ -45,7 +48,7 @@ pub fn changes(look: &Look<'_>, shape: &Shape) -> Vec<Change> {
             break;
         }
     }
-    let kinds: [fn(&Look<'_>, &Queue, &Shape) -> Vec<(String, Shape)>; 8] = [
+    let kinds: [Lesser; 8] = [
         shorter,
         without_exclusive,
         other_gpu,

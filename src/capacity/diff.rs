@@ -93,7 +93,7 @@ pub fn differences(before: &Cluster, after: &Cluster) -> Vec<Difference> {
     found
 }
 
-fn by<'c, T>(things: &'c [T], name: fn(&T) -> &String) -> BTreeMap<&'c str, &'c T> {
+fn by<T>(things: &[T], name: fn(&T) -> &String) -> BTreeMap<&str, &T> {
     things.iter().map(|thing| (name(thing).as_str(), thing)).collect()
 }
 

@@ -60,7 +60,7 @@ impl<'c> Host<'c> {
         let devices = node.gres.iter().map(|gres| {
             let kind = gres.model.as_deref();
             let is_gpu = matches!(gres.kind, GresKind::Gpu | GresKind::MigSlice);
-            let device = is_gpu.then(|| identify(kind)).unwrap_or_default();
+            let device = if is_gpu { identify(kind) } else { Device::default() };
             HostDevice { name: &gres.name, kind, device }
         });
         let devices: Vec<HostDevice<'_>> = devices.collect();

@@ -364,7 +364,9 @@ impl<'c> Rules<'c> {
             // How much memory is left stays told: a job that asks for less than the default may fit.
             let memory = free.memory.clone();
             free.give_nothing();
-            free.memory = memory;
+            if !no_core {
+                free.memory = memory;
+            }
             return;
         }
         let untouched = node.cpus.allocated == Known::Value(0)

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::model::{Association, Cluster, Known, Qos, Queue, Reading, Shape, Span};
+use crate::model::{Association, Cluster, Known, Qos, Queue, Shape, Span};
 
 use super::free::{Free, Frees};
 use usage::Usage;
@@ -116,6 +116,19 @@ impl Access {
     pub fn refusals(&self) -> impl Iterator<Item = &Gate> {
         self.gates.iter().filter(|gate| matches!(gate.kind, Kind::Fatal | Kind::Shape))
     }
+}
+
+/// What the caller may have at once of one resource.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ceiling {
+    /// Of what.
+    pub resource: String,
+    /// How much.
+    pub most: String,
+    /// How much the caller's running jobs have of it.
+    pub used: Known<String>,
+    /// Whose rule that is.
+    pub source: String,
 }
 
 /// Where a queue stands for this user. Every queue is in exactly one term.
@@ -310,15 +323,25 @@ impl<'c> Gates<'c> {
         shortest
     }
 
-    /// What one user may have at once in a queue, by resource, and whose rule that is.
-    pub fn ceilings(&self, queue: &Queue, way: &Way) -> Vec<(String, String, String)> {
-        let mut found: Vec<(String, String, String)> = Vec::new();
+    /// What the caller may have at once in a queue, by resource.
+    pub fn ceilings(&self, queue: &Queue, way: &Way) -> Vec<Ceiling> {
+        let mut found: Vec<Ceiling> = Vec::new();
         for qos in self.rules(queue, way) {
-            for (name, most) in &qos.user.tres.0 {
-                if found.iter().all(|(known, ..)| known != name) {
-                    let source = format!("QOS {} MaxTRESPerUser", qos.name);
-                    found.push((name.clone(), most.clone(), source));
-                }
+            let scope = usage::Scope { qos: Some(&qos.name), account: None, is_mine: true };
+            for (name, most, _) in usage::entries(&qos.user.tres) {
+                let resource = usage::noun(name);
+                let Some(most) = most.filter(|_| found.iter().all(|c| c.resource != resource))
+                else {
+                    continue;
+                };
+                let used = self.usage.of(&scope).tres.get(name).copied().unwrap_or(0);
+                let used = Some(used).filter(|_| self.usage.is_whole(&scope));
+                found.push(Ceiling {
+                    resource,
+                    most: usage::shown(name, most),
+                    used: used.map(|used| usage::shown(name, used)).into(),
+                    source: format!("QOS {} MaxTRESPerUser", qos.name),
+                });
             }
         }
         found
@@ -326,18 +349,35 @@ impl<'c> Gates<'c> {
 
     /// Whether accounting enforces something; not to know is to assume so.
     fn enforces(&self, what: &str) -> bool {
-        let words = &self.cluster.controller.enforces;
+        self.is_enforced(what) != Some(false)
+    }
+
+    /// Whether accounting enforces something, as far as is known. What is enforced implies what it
+    /// rests on (`man slurm.conf`).
+    fn is_enforced(&self, what: &str) -> Option<bool> {
+        let words = self.cluster.controller.enforces.value()?;
         let implied = |word: &str| match what {
-            "associations" => true,
-            "limits" => word == "safe" || word == "all",
+            "associations" => !matches!(word, "none" | "nojobs" | "nosteps"),
+            "limits" => matches!(word, "safe" | "all"),
             _ => word == "all",
         };
-        match words {
-            Known::Value(words) => {
-                words.iter().any(|word| word != "none" && (word == what || implied(word)))
-            }
-            _ => !self.cluster.lacks(Reading::Controller) || what != "associations",
+        Some(words.iter().any(|word| word == what || implied(word)))
+    }
+
+    /// The accounts above one, nearest first.
+    fn above(&self, account: &str) -> Vec<&'c str> {
+        let places = &self.cluster.account_use;
+        let parent = |name: &str| {
+            let mut own = places.iter().filter(|place| place.user.is_none());
+            own.find(|place| place.account.eq_ignore_ascii_case(name))?.parent.as_deref()
+        };
+        let mut found: Vec<&str> = Vec::new();
+        let mut next = parent(account);
+        while let Some(name) = next.filter(|name| !found.contains(name)) {
+            found.push(name);
+            next = parent(name);
         }
+        found
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::model::{Bytes, Cluster, Known, NodeFlag};
+use crate::model::{Bytes, Cluster, Known, Node, NodeFlag};
 
 use super::free::{Class, Free, Frees};
 
@@ -147,16 +147,17 @@ fn without_numbers(text: &str) -> String {
 pub fn degraded(cluster: &Cluster, frees: &Frees<'_>) -> Vec<Degraded> {
     let siblings = Siblings::new(cluster);
     let works = |free: &&Free<'_>| free.class.is_up();
+    let others_are_older = most_are_older(cluster);
     let mut found = Vec::new();
     for free in frees.nodes.iter().filter(works) {
         siblings.compare(free, &mut found);
-        look(cluster, free, &mut found);
+        look(cluster, others_are_older, free, &mut found);
     }
     found
 }
 
 /// What a node's own figures say.
-fn look(cluster: &Cluster, free: &Free<'_>, found: &mut Vec<Degraded>) {
+fn look(cluster: &Cluster, others_are_older: bool, free: &Free<'_>, found: &mut Vec<Degraded>) {
     let node = free.node;
     let mut say = |finding, is_serious, text| {
         found.push(Degraded { node: node.name.clone(), finding, text, is_serious });
@@ -200,21 +201,17 @@ fn look(cluster: &Cluster, free: &Free<'_>, found: &mut Vec<Degraded>) {
     }
     if let Some(booted) = node.booted.get() {
         let age = cluster.taken_at.duration_since(booted).as_secs();
-        if (0..RECENT).contains(&age) && cluster_is_older(cluster, booted) {
+        if (0..RECENT).contains(&age) && others_are_older {
             say("recent-boot", false, format!("booted {} ago", super::age(age)));
         }
     }
 }
 
-/// Whether most nodes were up long before: a boot of all at once says nothing of one.
-fn cluster_is_older(cluster: &Cluster, booted: Timestamp) -> bool {
-    let others = cluster.nodes.iter().filter_map(|node| node.booted.get());
-    let (mut all, mut older) = (0_u64, 0_u64);
-    for other in others {
-        all += 1;
-        older += u64::from(booted.duration_since(other).as_secs() > RECENT);
-    }
-    older * 2 > all
+/// Whether most nodes have been up for long: a boot of all at once says nothing of one.
+fn most_are_older(cluster: &Cluster) -> bool {
+    let ages = cluster.nodes.iter().filter_map(|node| node.booted.get());
+    let ages: Vec<i64> = ages.map(|at| cluster.taken_at.duration_since(at).as_secs()).collect();
+    ages.iter().filter(|age| **age > 2 * RECENT).count() * 2 > ages.len()
 }
 
 fn is_ailing(text: &str) -> bool {
@@ -243,63 +240,72 @@ fn split_camel(text: &str) -> String {
     words
 }
 
-/// What nodes of one make have: those of the same features and name without its number.
-struct Siblings<'c>(BTreeMap<(String, &'c [String]), Vec<[u64; 3]>>);
+/// What nodes of one make have: those of the same features, and of one name but for its number.
+struct Siblings<'c>(BTreeMap<(&'c str, &'c [String]), Usual>);
 
 /// A group smaller than this has no rule.
 const LEAST_SIBLINGS: usize = 3;
 
+/// GPUs, MiB of memory, CPUs.
+type Has = [u64; 3];
+
+/// What most of a group have, and how many of it do.
+struct Usual {
+    nodes: usize,
+    of: [(u64, usize); 3],
+}
+
 impl<'c> Siblings<'c> {
     fn new(cluster: &'c Cluster) -> Self {
-        let mut groups: BTreeMap<(String, &[String]), Vec<[u64; 3]>> = BTreeMap::new();
+        let mut groups: BTreeMap<(&str, &[String]), Vec<Has>> = BTreeMap::new();
         for node in &cluster.nodes {
-            if let Some(has) = Self::has(node) {
-                groups.entry(Self::key(node)).or_default().push(has);
+            if let Some(has) = has(node) {
+                groups.entry(make(node)).or_default().push(has);
             }
         }
-        Self(groups)
-    }
-
-    fn key(node: &crate::model::Node) -> (String, &[String]) {
-        let stem = node.name.trim_end_matches(|c: char| c.is_ascii_digit());
-        (stem.to_owned(), &node.features)
-    }
-
-    /// GPUs, memory, CPUs.
-    fn has(node: &crate::model::Node) -> Option<[u64; 3]> {
-        let memory = node.memory.total.get()?.0 / Bytes::MIB;
-        Some([node.gpus(), memory, node.cpus.total.get()?])
+        groups.retain(|_, group| group.len() >= LEAST_SIBLINGS);
+        Self(groups.into_iter().map(|(make, group)| (make, Usual::of(&group))).collect())
     }
 
     fn compare(&self, free: &Free<'_>, found: &mut Vec<Degraded>) {
         let node = free.node;
-        let Some(own) = Self::has(node) else { return };
-        let Some(group) = self.0.get(&Self::key(node)) else { return };
-        if group.len() < LEAST_SIBLINGS {
-            return;
-        }
+        let Some((own, usual)) = has(node).zip(self.0.get(&make(node))) else { return };
         let kinds = [("fewer-gpus", "GPUs"), ("less-memory", "MiB"), ("fewer-cpus", "CPUs")];
         for (index, (finding, unit)) in kinds.into_iter().enumerate() {
-            let mut values: Vec<u64> = group.iter().map(|has| has[index]).collect();
-            values.sort_unstable();
-            let usual = values[values.len() / 2];
-            let alike = values.iter().filter(|value| **value == usual).count();
-            // A rule is what most have; memory is told by the configuration to the megabyte.
-            if own[index] < usual && alike * 2 > values.len() {
+            let (value, alike) = usual.of[index];
+            // A rule is what most have.
+            if own[index] < value && alike * 2 > usual.nodes {
                 let text = format!(
-                    "has {} {unit}, {alike} of its {} siblings have {usual}",
+                    "has {} {unit}, {alike} of its {} siblings have {value}",
                     own[index],
-                    values.len() - 1,
+                    usual.nodes - 1,
                 );
-                found.push(Degraded {
-                    node: node.name.clone(),
-                    finding,
-                    text,
-                    is_serious: index == 0,
-                });
+                let is_serious = finding == "fewer-gpus";
+                found.push(Degraded { node: node.name.clone(), finding, text, is_serious });
             }
         }
     }
+}
+
+impl Usual {
+    fn of(group: &[Has]) -> Self {
+        let kind = |index: usize| {
+            let mut values: Vec<u64> = group.iter().map(|has| has[index]).collect();
+            values.sort_unstable();
+            let middle = values[values.len() / 2];
+            (middle, values.iter().filter(|value| **value == middle).count())
+        };
+        Self { nodes: group.len(), of: [kind(0), kind(1), kind(2)] }
+    }
+}
+
+fn make(node: &Node) -> (&str, &[String]) {
+    (node.name.trim_end_matches(|c: char| c.is_ascii_digit()), &node.features)
+}
+
+fn has(node: &Node) -> Option<Has> {
+    let memory = node.memory.total.get()?.0 / Bytes::MIB;
+    Some([node.gpus(), memory, node.cpus.total.get()?])
 }
 
 #[cfg(test)]

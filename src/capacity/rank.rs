@@ -268,7 +268,7 @@ impl<'c> Look<'c> {
     /// How the nodes of a queue suit a shape.
     pub fn fit(&self, queue: &'c Queue, shape: &Shape) -> Fit {
         let demand = Demand::new(shape, self.cluster, queue);
-        let length = self.length(queue, shape);
+        let length = length(queue, shape);
         let mut fit = Fit { needed: shape.least_nodes(), ..Fit::default() };
         let (mut now, mut ever) = (Vec::new(), Vec::new());
         let (mut now_spaces, mut ever_spaces): (Vec<(&Host<'_>, &Space)>, Vec<_>) =
@@ -336,11 +336,6 @@ impl<'c> Look<'c> {
         if tasks == 0 { Err("too little left") } else { Ok(tasks) }
     }
 
-    /// How long a job takes at most: what it says, or what the queue gives one that says nothing.
-    fn length(&self, queue: &Queue, shape: &Shape) -> Option<Span> {
-        shape.time.or(queue.default_time.get()).or(queue.max_time.get())
-    }
-
     /// When a shape would fit in a queue, played forward; `None` where it never does, or where the
     /// end of what is in the way is not known.
     pub fn estimate(&self, queue: &'c Queue, shape: &Shape) -> Option<Timestamp> {
@@ -358,7 +353,7 @@ impl<'c> Look<'c> {
             .filter(|(_, host, _)| demand.hardware(host) == Hardware::Right)
             .collect();
         let timeline = self.timeline.get_or_init(|| Timeline::new(self.cluster));
-        timeline.earliest(&demand, &hosts, self.cluster.taken_at, self.length(queue, shape))
+        timeline.earliest(&demand, &hosts, self.cluster.taken_at, length(queue, shape))
     }
 
     /// The verdict on one queue.
@@ -600,4 +595,9 @@ pub fn sort(placements: &mut [Placement]) {
 /// Whether an answer says that the scheduler could not be asked.
 pub fn is_silent(answer: &DryRun) -> bool {
     answer.settled == Settled::NoAnswer
+}
+
+/// How long a job takes at most: what it says, or what the queue gives one that says nothing.
+fn length(queue: &Queue, shape: &Shape) -> Option<Span> {
+    shape.time.or(queue.default_time.get()).or(queue.max_time.get())
 }

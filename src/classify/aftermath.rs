@@ -4,16 +4,14 @@
 //! of a test. The lines after an error and the end of the log tell them from failures. A record knows
 //! better: with one, nothing of this counts. Knows no family.
 
-use super::Piece;
 use super::line::{goes_on, message};
+use super::{LogFacts, Piece};
 use crate::logs::Scan;
 use crate::model::Role;
 use crate::text::clean_line;
 
 /// What an error is still worth that the log itself says was got over.
 const OVERCOME: f64 = 0.5;
-/// The most of a log's end that is looked at, in bytes and in lines that are not blank.
-const END: usize = 1 << 20;
 /// Lines at the end in which the summary of a test runner stands.
 const SUMMARY: usize = 14;
 /// Lines at the end that must not speak of trouble where the last one reports that all is done.
@@ -31,9 +29,11 @@ struct Line {
     text: String,
 }
 
-/// Makes roots count less that the rest of the log says were got over.
-pub(super) fn weigh(scan: &Scan, text: &[u8], pieces: &mut [Piece]) {
-    let lines = last_lines(text);
+/// Makes roots of a log count less that its end says were got over.
+pub(super) fn weigh(log: &LogFacts<'_>, pieces: &mut [Piece]) {
+    let Some(end) = log.end else { return };
+    let scan = log.scan;
+    let lines = last_lines(end, scan.size.saturating_sub(end.len() as u64));
     let told: Vec<u64> = pieces
         .iter()
         .filter(|piece| piece.role != Role::Confirm)
@@ -46,6 +46,12 @@ pub(super) fn weigh(scan: &Scan, text: &[u8], pieces: &mut [Piece]) {
     let end = &lines[lines.len().saturating_sub(MOSTLY)..];
     let complaints = end.iter().filter(|line| is_trouble(&line.text)).count();
     let calm = calm && complaints * 2 < MOSTLY;
+    // Of a daemon that tries again nobody knows that it gave up.
+    for piece in pieces.iter_mut().filter(|piece| piece.role == Role::Root && piece.official) {
+        if goes_on(&piece.evidence.text) {
+            piece.score *= OVERCOME;
+        }
+    }
     let passed = is_passed(&lines);
     let done = calm && lines.last().is_some_and(|line| is_report(&line.text));
     for piece in pieces.iter_mut().filter(|piece| piece.role == Role::Root && !piece.official) {
@@ -60,11 +66,10 @@ pub(super) fn weigh(scan: &Scan, text: &[u8], pieces: &mut [Piece]) {
     }
 }
 
-fn last_lines(text: &[u8]) -> Vec<Line> {
-    let from = text.len().saturating_sub(END);
-    let mut offset = from as u64;
+/// The lines of a text that begins at an offset.
+fn last_lines(text: &[u8], mut offset: u64) -> Vec<Line> {
     let mut lines = Vec::new();
-    for raw in text[from..].split(|&byte| byte == b'\n') {
+    for raw in text.split(|&byte| byte == b'\n') {
         let line = clean_line(raw);
         if !line.trim().is_empty() {
             lines.push(Line { offset, text: line.trim_end().to_owned() });

@@ -69,12 +69,19 @@ fn first(verdict: &Verdict) -> Option<&FamilyId> {
 /// Whether the signal becomes a piece of evidence.
 fn heard(rules: &Rules, scan: &Scan, family: &FamilyId, signal: &str) -> bool {
     let facts = facts(scan);
-    let pieces = facts.logs.iter().flat_map(|log| listen(rules, 0, log).pieces);
+    let pieces = facts.logs.iter().flat_map(|log| listen(rules, 0, log, false).pieces);
     let mut own = pieces.filter(|piece| rules.families()[piece.family].id == *family);
     own.any(|piece| piece.signal == signal)
 }
 
 fn facts(scan: &Scan) -> Facts<'_> {
-    let log = LogFacts { path: "example", stream: Stream::Error, step: None, task: None, scan };
+    let log = LogFacts {
+        path: "example",
+        stream: Stream::Error,
+        step: None,
+        task: None,
+        scan,
+        end: None,
+    };
     Facts { job: None, logs: vec![log], logs_complete: true }
 }

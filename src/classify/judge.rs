@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use super::calibration::{THRESHOLD, confidence};
 use super::rules::Rules;
+use super::silence::{Silence, silence};
 use super::stream::listen;
-use super::{Facts, LogFacts, Piece, aftermath, ranks, record, submission, waiting};
+use super::{Facts, LogFacts, Piece, aftermath, quietly, ranks, record, submission, waiting};
 use crate::knowledge::Check;
 use crate::model::{BaseState, Cause, Evidence, Job, Outcome, Part, Role, Source, Verdict};
 
@@ -25,7 +26,7 @@ pub fn decide(rules: &Rules, facts: &Facts<'_>) -> Verdict {
     if let Some(job) = facts.job {
         match job.state.base {
             BaseState::Pending => {
-                let causes = rank(rules, Some(job), &waiting::pieces(rules, job));
+                let causes = rank(rules, Some(job), None, &waiting::pieces(rules, job));
                 let causes = causes.into_iter().map(|ranked| ranked.cause).collect();
                 return Verdict { causes, ..plain(Outcome::Pending) };
             }
@@ -33,57 +34,75 @@ pub fn decide(rules: &Rules, facts: &Facts<'_>) -> Verdict {
             BaseState::Completed => {
                 silently = record::failed_silently(job);
                 if !silently {
-                    return plain(Outcome::Healthy);
+                    return completed(rules, facts);
                 }
             }
             _ => ran = !never_ran(job, facts),
         }
     }
 
+    let silence = silence(facts);
+    // Of other ends the record itself says why.
+    let failed = facts.job.is_some_and(|job| matches!(job.state.base, BaseState::Failed));
     let mut pieces = Vec::new();
     let mut unexplained = Vec::new();
     let logs = ranks::in_order(&facts.logs);
     for (number, log) in logs.iter().enumerate() {
-        let voice = listen(rules, number, log);
+        let mut voice = listen(rules, number, log, failed);
+        aftermath::weigh(log, &mut voice.pieces);
         pieces.extend(voice.pieces);
         unexplained.extend(voice.unexplained);
     }
     ranks::weigh_later(rules, &logs, &mut pieces);
-    ranks::weigh_named(&logs, &mut pieces);
+    ranks::weigh_named(rules, &logs, &mut pieces);
     if let Some(job) = facts.job {
-        pieces.extend(record::pieces(rules, job, ran));
+        pieces.extend(record::pieces(rules, job, ran, silence.as_ref()));
         weigh_other_jobs(job, &mut pieces);
         weigh_state(rules, job, &mut pieces);
         weigh_bare_exits(facts, &mut pieces);
     }
     weigh_limit_after_crash(rules, &mut pieces);
-    let mut verdict = conclude(rules, facts.job, &pieces, unexplained);
+    let mut verdict = conclude(rules, facts.job, silence.as_ref(), &pieces, unexplained);
     if let (true, Outcome::Cause, Some(first)) =
         (silently, verdict.outcome, verdict.causes.first_mut())
     {
-        first.evidence.push(record::why_completed());
+        first.evidence.push(record::why_completed("its steps"));
     }
     verdict
+}
+
+/// Decides on a run that the scheduler calls completed, and whose steps are as well.
+fn completed(rules: &Rules, facts: &Facts<'_>) -> Verdict {
+    let pieces = quietly::pieces(rules, facts);
+    let mut verdict = conclude(rules, None, None, &pieces, Vec::new());
+    match (verdict.outcome, verdict.causes.first_mut()) {
+        (Outcome::Cause, Some(first)) => {
+            first.evidence.push(record::why_completed("what its programs say"));
+            verdict
+        }
+        _ => Verdict { outcome: Outcome::Healthy, causes: Vec::new(), consequences: Vec::new() },
+    }
 }
 
 /// Decides what a text says that comes without a job: a log, or what a submission command printed.
 /// `log` is the scan of the same text.
 pub fn decide_text(rules: &Rules, log: &LogFacts<'_>, text: &[u8]) -> Verdict {
-    let voice = listen(rules, 0, log);
+    let mut voice = listen(rules, 0, log, false);
+    aftermath::weigh(log, &mut voice.pieces);
     let mut pieces = voice.pieces;
-    aftermath::weigh(log.scan, text, &mut pieces);
     pieces.extend(submission::pieces(rules, 0, log, text));
-    conclude(rules, None, &pieces, voice.unexplained)
+    conclude(rules, None, None, &pieces, voice.unexplained)
 }
 
 /// From all pieces to the verdict.
 fn conclude(
     rules: &Rules,
     job: Option<&Job>,
+    silence: Option<&Silence>,
     pieces: &[Piece],
     unexplained: Vec<Evidence>,
 ) -> Verdict {
-    let causes = rank(rules, job, pieces);
+    let causes = rank(rules, job, silence, pieces);
     let named = causes.first().is_some_and(|cause| cause.score >= THRESHOLD);
     let first = causes.first().filter(|_| named);
     let consequences = if first.is_some() {
@@ -195,11 +214,16 @@ struct Ranked {
 }
 
 /// One cause for each family with evidence, most likely first.
-fn rank(rules: &Rules, job: Option<&Job>, pieces: &[Piece]) -> Vec<Ranked> {
+fn rank(
+    rules: &Rules,
+    job: Option<&Job>,
+    silence: Option<&Silence>,
+    pieces: &[Piece],
+) -> Vec<Ranked> {
     let mut ranked: Vec<Ranked> = (0..rules.families().len())
         .filter_map(|family| {
             let own: Vec<&Piece> = pieces.iter().filter(|piece| piece.family == family).collect();
-            cause(rules, family, job, &own)
+            cause(rules, family, job, silence, &own)
         })
         .collect();
     yield_to_neighbours(rules, &mut ranked);
@@ -255,7 +279,13 @@ fn yield_to_neighbours(rules: &Rules, ranked: &mut [Ranked]) {
 }
 
 /// Weighs the pieces of one family.
-fn cause(rules: &Rules, index: usize, job: Option<&Job>, own: &[&Piece]) -> Option<Ranked> {
+fn cause(
+    rules: &Rules,
+    index: usize,
+    job: Option<&Job>,
+    silence: Option<&Silence>,
+    own: &[&Piece],
+) -> Option<Ranked> {
     let family = &rules.families()[index];
     let mut told = one_per_line(own);
     if told.is_empty() {
@@ -269,7 +299,7 @@ fn cause(rules: &Rules, index: usize, job: Option<&Job>, own: &[&Piece]) -> Opti
     });
     let deciding = told[0];
     let said: Vec<record::Said> = job
-        .map(|job| family.checks.iter().map(|&check| record::check(check, job)).collect())
+        .map(|job| family.checks.iter().map(|&check| record::check(check, job, silence)).collect())
         .unwrap_or_default();
 
     let mut others: Vec<(&str, f64)> = Vec::new();
@@ -290,6 +320,10 @@ fn cause(rules: &Rules, index: usize, job: Option<&Job>, own: &[&Piece]) -> Opti
     };
     for said in &said {
         score *= said.factor;
+    }
+    // The further it stands from the end, the less sure it is; what it is stays the same.
+    if score > THRESHOLD {
+        score = THRESHOLD + (score - THRESHOLD) * nearness(deciding.work_after_all);
     }
 
     let mut evidence: Vec<Evidence> = Vec::new();
@@ -321,6 +355,15 @@ fn cause(rules: &Rules, index: usize, job: Option<&Job>, own: &[&Piece]) -> Opti
                 .collect(),
         },
     })
+}
+
+/// What is left of the sureness of a failure when lines of work follow it.
+fn nearness(lines: u32) -> f64 {
+    match lines {
+        0..=10 => 1.0,
+        11..=200 => 0.75,
+        _ => 0.5,
+    }
 }
 
 /// The pieces that count for a family: of several on one line the best, of one signal in one

@@ -8,7 +8,8 @@
 //! The rules hold for every family; none names a case. What a single line is worth stands in
 //! [`mod@line`], what a stream says in [`mod@stream`], which of several ranks died first in
 //! [`mod@ranks`], whether a log without a record ended well in [`mod@aftermath`], what the record says
-//! in [`mod@record`], why a job waits in [`mod@waiting`], why a submission was refused in
+//! in [`mod@record`], how long it had been silent in [`mod@silence`], what speaks against a record of
+//! success in [`mod@quietly`], why a job waits in [`mod@waiting`], why a submission was refused in
 //! [`mod@submission`], and how the pieces become causes in [`mod@judge`].
 
 mod aftermath;
@@ -16,9 +17,11 @@ mod calibration;
 mod check;
 mod judge;
 mod line;
+mod quietly;
 mod ranks;
 mod record;
 mod rules;
+mod silence;
 mod stream;
 mod submission;
 #[cfg(test)]
@@ -28,6 +31,7 @@ mod waiting;
 pub use check::check;
 pub use judge::{decide, decide_text};
 pub use rules::Rules;
+pub use silence::{Silence, silence};
 
 use std::collections::BTreeMap;
 
@@ -48,7 +52,12 @@ pub struct LogFacts<'a> {
     pub task: Option<u64>,
     /// The scan, made with the literals of the same [`Rules`].
     pub scan: &'a Scan,
+    /// Its last bytes, at most [`END`] of them, where no record tells how the run ended.
+    pub end: Option<&'a [u8]>,
 }
+
+/// The most of a log's end that is looked at for how the run ended.
+pub const END: usize = 1 << 20;
 
 /// Everything that a verdict on a run rests on.
 #[derive(Debug, Clone)]
@@ -76,8 +85,14 @@ struct Piece {
     at: Option<(usize, u64)>,
     /// Whether the scheduler or the kernel says so: that is final wherever it stands.
     official: bool,
-    /// Lines of work that follow it in its stream.
+    /// Lines of work that follow it in its stream; where the run failed, up to the last trouble.
     work_after: u32,
+    /// Lines of work that follow the last trouble of its stream, where the run failed.
+    work_after_all: u32,
+    /// Whether it concludes a traceback or a trace follows it.
+    traced: bool,
+    /// Whether it may come from a script that only looked whether something is there.
+    probe: bool,
     /// Where it stands and what it says.
     evidence: Evidence,
     /// The user's own innermost frame, where it concludes a traceback.
@@ -105,6 +120,9 @@ impl Piece {
             at: None,
             official: true,
             work_after: 0,
+            work_after_all: 0,
+            traced: false,
+            probe: false,
             evidence,
             frame: None,
             captures: BTreeMap::new(),

@@ -7,6 +7,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::{LogFacts, Piece, Rules};
+use crate::logs::Line;
 use crate::model::Role;
 
 /// Ranks that end within this time of each other tell no order: files are written a little late,
@@ -62,16 +63,15 @@ pub(super) fn weigh_later(rules: &Rules, logs: &[&LogFacts<'_>], pieces: &mut [P
     }
 }
 
-/// A launcher that waits for its ranks knows which one failed first. Roots of others count less, if
-/// that one says anything.
-pub(super) fn weigh_named(logs: &[&LogFacts<'_>], pieces: &mut [Piece]) {
+/// A launcher that waits for its ranks knows which one ended first. Roots of others count less, if
+/// that one says anything that they do not explain.
+pub(super) fn weigh_named(rules: &Rules, logs: &[&LogFacts<'_>], pieces: &mut [Piece]) {
     let Some(first) = logs.iter().find_map(|log| named(log)) else { return };
-    let own = |piece: &Piece| piece.role == Role::Root && piece.rank() == Some(first);
-    if !pieces.iter().any(own) {
-        return;
-    }
+    let own = pieces.iter().filter(|piece| piece.role == Role::Root && piece.rank() == Some(first));
+    let own: Vec<usize> = own.map(|piece| piece.family).collect();
     for piece in pieces.iter_mut().filter(|piece| piece.role == Role::Root && !piece.official) {
-        if piece.rank().is_some_and(|rank| rank != first) {
+        let other = piece.rank().is_some_and(|rank| rank != first);
+        if other && own.iter().any(|&family| !rules.yields(family, piece.family)) {
             piece.score *= FOLLOWED;
         }
     }
@@ -79,7 +79,12 @@ pub(super) fn weigh_named(logs: &[&LogFacts<'_>], pieces: &mut [Piece]) {
 
 /// The rank in `Root Cause (first observed failure)`, with which torchrun ends its summary.
 fn named(log: &LogFacts<'_>) -> Option<u64> {
-    let mut tail = log.scan.tail.iter().map(|line| line.text.as_str());
+    let ends = [&log.scan.last_told, &log.scan.tail];
+    ends.into_iter().find_map(|lines| named_in(lines))
+}
+
+fn named_in(lines: &[Line]) -> Option<u64> {
+    let mut tail = lines.iter().map(|line| line.text.as_str());
     tail.by_ref().find(|text| text.contains("Root Cause (first observed failure)"))?;
     let rank = tail.take(8).find_map(|text| {
         let (before, value) = text.split_once(':')?;

@@ -5,19 +5,20 @@ use std::collections::BTreeMap;
 
 use super::Piece;
 use super::rules::Rules;
+use super::silence::Silence;
 use crate::knowledge::{Check, RecordPattern, SignalSource};
 use crate::model::{BaseState, Evidence, Exit, Job, Place, Role, Span, State, Step};
 
 /// The pieces that the record signals of all families find. Of a job that never ran only those that
 /// ask for no exit and no step: it has none, whatever the record fills in.
-pub(super) fn pieces(rules: &Rules, job: &Job, ran: bool) -> Vec<Piece> {
+pub(super) fn pieces(rules: &Rules, job: &Job, ran: bool, silence: Option<&Silence>) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for (index, family) in rules.families().iter().enumerate() {
         for signal in family.signals.iter().filter(|s| s.from == SignalSource::Record) {
             let Some(when) = signal.when.as_ref().filter(|when| ran || !is_of_a_run(when)) else {
                 continue;
             };
-            let Some(found) = matches(when, job) else { continue };
+            let Some(found) = matches(when, job, silence) else { continue };
             // A folded code has two readings: it agrees with what something else says, no more.
             let role =
                 if found.folded && signal.role == Role::Root { Role::Confirm } else { signal.role };
@@ -31,9 +32,16 @@ pub(super) fn pieces(rules: &Rules, job: &Job, ran: bool) -> Vec<Piece> {
 
 /// Whether a pattern asks how a run went.
 fn is_of_a_run(when: &RecordPattern) -> bool {
-    let RecordPattern { exit, derived_exit, step_state, idle, .. } = when;
-    exit.is_some() || derived_exit.is_some() || step_state.is_some() || idle.is_some()
+    let RecordPattern { exit, derived_exit, step_state, idle, silent, .. } = when;
+    exit.is_some()
+        || derived_exit.is_some()
+        || step_state.is_some()
+        || idle.is_some()
+        || silent.is_some()
 }
+
+/// A run that used less than one CPU in so many did next to nothing.
+const WAITED: u64 = 10;
 
 #[derive(Default)]
 struct Found {
@@ -45,7 +53,7 @@ struct Found {
 }
 
 /// Whether every field of the pattern holds; told is the most telling of them.
-fn matches(when: &RecordPattern, job: &Job) -> Option<Found> {
+fn matches(when: &RecordPattern, job: &Job, silence: Option<&Silence>) -> Option<Found> {
     let mut found: Option<Found> = None;
     let mut note = |it: Found| {
         found.get_or_insert(it);
@@ -73,6 +81,12 @@ fn matches(when: &RecordPattern, job: &Job) -> Option<Found> {
         let (idled, text) = idled(job)?;
         (idled == idle).then_some(())?;
         note(Found { field: "TotalCPU", text, ..Found::default() });
+    }
+    if let Some(silent) = when.silent {
+        let stood = silence.filter(|silence| stood_still(silence, job));
+        (stood.is_some() == silent).then_some(())?;
+        let text = stood.map(Silence::to_string).unwrap_or_default();
+        note(Found { field: "End", text, ..Found::default() });
     }
     for (field, pattern, exit) in [
         ("ExitCode", &when.exit, &job.exit),
@@ -209,9 +223,9 @@ pub(super) fn failed_silently(job: &Job) -> bool {
     steps.any(|step| step.state.is_failure() || step.state.by.is_some())
 }
 
-/// Why a job with a failed step is called completed all the same.
-pub(super) fn why_completed() -> Evidence {
-    let text = "COMPLETED: the state is that of the script's last command, not of its steps";
+/// Why a job that failed in something is called completed all the same.
+pub(super) fn why_completed(of: &str) -> Evidence {
+    let text = format!("COMPLETED: the state is that of the script's last command, not of {of}");
     fact("check", Role::Confirm, "State", None, text)
 }
 
@@ -236,12 +250,12 @@ impl Said {
 }
 
 /// Runs one check.
-pub(super) fn check(check: Check, job: &Job) -> Said {
+pub(super) fn check(check: Check, job: &Job, silence: Option<&Silence>) -> Said {
     match check {
         Check::MemoryNearLimit => memory_near_limit(job),
         Check::GpusAllocated => gpus_allocated(job),
         Check::TimeUsedUp => time_used_up(job),
-        Check::CpuWasBusy => cpu_was_busy(job),
+        Check::CpuWasBusy => cpu_was_busy(job, silence),
     }
 }
 
@@ -292,11 +306,20 @@ fn timed_out(job: &Job) -> bool {
     states.into_iter().any(|state| matches!(state.base, BaseState::Timeout | BaseState::Cancelled))
 }
 
-fn cpu_was_busy(job: &Job) -> Said {
-    match idled(job) {
-        Some((true, text)) => Said::against(0.5, "TotalCPU", text),
+fn cpu_was_busy(job: &Job, silence: Option<&Silence>) -> Said {
+    match (idled(job), silence.filter(|silence| stood_still(silence, job))) {
+        (Some((true, text)), _) => Said::against(0.5, "TotalCPU", text),
+        (_, Some(silence)) => Said::against(0.5, "End", silence.to_string()),
         _ => Said::NOTHING,
     }
+}
+
+/// Whether a silence means that the run stood still: it broke off a steady stream of lines, or the
+/// CPUs did next to nothing either. A program may well be quiet while it works.
+fn stood_still(silence: &Silence, job: &Job) -> bool {
+    let used = job.cpu_time.get().filter(|used| used.as_millis() > 0);
+    let waited = used.is_some_and(|used| used.as_millis() < silence.elapsed.as_millis() / WAITED);
+    silence.is_abrupt() || waited
 }
 
 /// Whether it waited and did not work: under two per cent of one CPU over ten minutes and more; with

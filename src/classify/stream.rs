@@ -19,8 +19,9 @@ pub(super) struct Voice {
     pub(super) unexplained: Vec<Evidence>,
 }
 
-/// Reads the hits of the stream with this number.
-pub(super) fn listen(rules: &Rules, number: usize, log: &LogFacts<'_>) -> Voice {
+/// Reads the hits of the stream with this number. `failed` says that the run failed for a reason
+/// that only its streams can tell.
+pub(super) fn listen(rules: &Rules, number: usize, log: &LogFacts<'_>, failed: bool) -> Voice {
     let mut pieces = Vec::new();
     let silenced = silenced(rules, log.scan);
     for hit in &log.scan.hits {
@@ -34,7 +35,6 @@ pub(super) fn listen(rules: &Rules, number: usize, log: &LogFacts<'_>) -> Voice 
         }
     }
     pieces.sort_by_key(|piece| piece.at);
-    chain(log.scan, &mut pieces);
 
     // Other programs write into the end of a traceback; so the last lines are looked at as well.
     let blocks = || log.scan.blocks.iter();
@@ -44,6 +44,7 @@ pub(super) fn listen(rules: &Rules, number: usize, log: &LogFacts<'_>) -> Voice 
     let ignored: Vec<u64> = ignored.map(|line| line.offset).collect();
     let mut unexplained: Vec<&Line> = terminals
         .chain(&log.scan.tail)
+        .chain(&log.scan.last_told)
         .filter(|line| names_exception(&line.text))
         .filter(|line| !silenced.contains(&line.offset) && !ignored.contains(&line.offset))
         .filter(|line| {
@@ -53,6 +54,11 @@ pub(super) fn listen(rules: &Rules, number: usize, log: &LogFacts<'_>) -> Voice 
         .collect();
     unexplained.sort_by_key(|line| line.offset);
     unexplained.dedup_by_key(|line| line.offset);
+    if failed {
+        from_the_last(log.scan, &mut pieces, &unexplained);
+    }
+    weigh_handled(&mut pieces);
+    chain(log.scan, &mut pieces);
     order(rules, &mut pieces, &unexplained);
     let unexplained = unexplained
         .into_iter()
@@ -107,14 +113,10 @@ fn piece(
         (Manner::Harmless, Role::Root) => Role::Confirm,
         (_, role) => role,
     };
-    // The lines of failures themselves are no work.
-    let work_after = hit.other_lines_after;
     let mut score = found.signal.weight;
-    if !official && role == Role::Root {
-        score *= handled(concludes || hit.traced, work_after);
-        if fallback && !raised_by_user(traceback.filter(|_| concludes)) {
-            score *= 0.85;
-        }
+    let raised = || raised_by_user(traceback.filter(|_| concludes));
+    if fallback && !official && role == Role::Root && !raised() {
+        score *= 0.85;
     }
     if manner == Manner::Harmless {
         score *= 0.6;
@@ -127,11 +129,42 @@ fn piece(
         score,
         at: Some((number, line.offset)),
         official,
-        work_after,
+        // The lines of failures themselves are no work.
+        work_after: hit.other_lines_after,
+        work_after_all: 0,
+        traced: concludes || hit.traced,
+        probe: found.signal.probe,
         evidence: evidence(log, line, found.signal.id.clone(), role),
         frame,
         captures: found.captures,
     })
+}
+
+/// Counts the work after each piece from the last trouble of the stream on. What failed left its
+/// reason somewhere: what is written after the last trouble, by a script that goes on or a rank that
+/// is well, tells no trouble from another. A script that only looked whether something is there got
+/// over it.
+fn from_the_last(scan: &Scan, pieces: &mut [Piece], unexplained: &[&Line]) {
+    let last = unexplained.last().map_or(0, |line| line.offset);
+    let concluded = scan
+        .blocks
+        .iter()
+        .find(|block| block.terminal.as_ref().is_some_and(|line| line.offset == last));
+    let told = pieces.iter().map(|piece| piece.work_after);
+    let least = told.chain(concluded.map(|block| block.lines_after)).min().unwrap_or(0);
+    for piece in pieces {
+        piece.work_after_all = least;
+        if !piece.probe {
+            piece.work_after -= least;
+        }
+    }
+}
+
+/// An error after which work goes on was handled.
+fn weigh_handled(pieces: &mut [Piece]) {
+    for piece in pieces.iter_mut().filter(|piece| piece.role == Role::Root && !piece.official) {
+        piece.score *= handled(piece.traced, piece.work_after);
+    }
 }
 
 /// How much an error is still worth when work goes on after it. A traceback is printed when

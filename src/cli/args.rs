@@ -136,11 +136,15 @@ pub(super) struct Diagnose {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "log")]
     pub(super) text: Option<String>,
 
+    /// Write one block of Markdown for a ticket: who must act, why, where, when, what was tried
+    #[arg(long)]
+    pub(super) ticket: bool,
+
     /// The batch script that belongs to --log
     #[arg(long, value_name = "FILE", requires = "log")]
     pub(super) script: Option<PathBuf>,
 
-    /// How the job of --log ended [default: FAILED]
+    /// How the job of --log ended [default: as its logs tell]
     #[arg(long, value_name = "STATE", requires = "log")]
     pub(super) state: Option<String>,
 
@@ -459,7 +463,7 @@ pub(super) struct Eval {
     pub(super) files: Vec<PathBuf>,
 
     /// Measure a property over a suite of logs instead; without FILE that of the sources here
-    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["split", "results", "calibrate", "baseline", "min_accuracy", "min_recall_at_1"])]
+    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["split", "results", "calibrate", "baseline", "leave_one_out", "min_accuracy", "min_recall_at_1"])]
     pub(super) suite: Option<Suite>,
 
     /// Which cases: the third that is kept apart is that whose source hashes to 0 modulo 3
@@ -477,6 +481,10 @@ pub(super) struct Eval {
     /// Compare with plain keywords on the same cases
     #[arg(long)]
     pub(super) baseline: bool,
+
+    /// Take each family away in turn: its cases have to come out unknown, or a neighbour
+    #[arg(long)]
+    pub(super) leave_one_out: bool,
 
     /// Fail below this accuracy
     #[arg(long, value_name = "SHARE", value_parser = share)]

@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::answer::cluster::{NodeFilter, Sort};
-use crate::answer::diagnose::{Given, Hints};
+use crate::answer::diagnose::{Diagnoses, Given, Hints};
 use crate::answer::evaluate::{self, SuiteWanted, Wanted};
 use crate::answer::stats::Question;
 use crate::answer::{self, World};
@@ -33,6 +33,8 @@ use failure::{Exit, Failure};
 
 /// The demo cluster: a recording of a real one.
 const DEMO: &[u8] = include_bytes!("../../fixtures/demo.json");
+/// Its nodes, partitions and queue, made by `fixtures/demo/make-cluster`.
+const DEMO_CLUSTER: &[u8] = include_bytes!("../../fixtures/demo/cluster.json.gz");
 
 /// Runs the program.
 pub fn main() -> ExitCode {
@@ -160,7 +162,7 @@ fn run(mut cli: Cli) -> Result<Exit, Failure> {
     if replay.as_ref().is_some_and(Replay::is_foreign) {
         note("the snapshot names no time zone: its times are read as local to this machine");
     }
-    let Some(replay) = replay else { return ask(&cli, &system, &system, &settings()?) };
+    let Some(mut replay) = replay else { return ask(&cli, &system, &system, &settings()?) };
     // Settings of this machine would change the answer; a file that is named is meant to.
     let config = match global.config {
         Some(_) => settings()?,
@@ -175,7 +177,27 @@ fn run(mut cli: Cli) -> Result<Exit, Failure> {
         args.ids.extend(first);
         note("the demo cluster's other jobs: jobwise --demo jobs");
     }
+    if global.demo && is_about_capacity(&cli.command) {
+        replay.join(DEMO_CLUSTER)?;
+    }
     ask(&cli, &system, &replay, &config)
+}
+
+/// Whether a command asks about nodes and partitions.
+fn is_about_capacity(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Status(_)
+            | Command::Queues(_)
+            | Command::Zoom(_)
+            | Command::Nodes(_)
+            | Command::Gpus(_)
+            | Command::Health
+            | Command::Exclude(_)
+            | Command::Where(_)
+            | Command::Check(_)
+            | Command::Backends
+    )
 }
 
 fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Result<Exit, Failure> {
@@ -330,7 +352,11 @@ fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Resul
         }
         return Ok(Exit::No);
     }
-    printer.print(&diagnoses)?;
+    if args.ticket && printer.format == Format::Text {
+        printer.print_ticket(&diagnoses)?;
+    } else {
+        printer.print(&diagnoses)?;
+    }
     let unknown = diagnoses.diagnoses.iter().any(|diagnosis| !diagnosis.is_answered());
     let worst = diagnoses.failures.iter().map(|failure| failure::of_answer(&failure.error).0).max();
     let worst = worst.unwrap_or(Exit::Answered);
@@ -399,6 +425,7 @@ fn evaluate(world: World<'_>, args: &args::Eval, printer: &Printer) -> Result<Ex
         results: args.results.clone(),
         calibrate: args.calibrate,
         baseline: args.baseline,
+        leave_one_out: args.leave_one_out,
         thresholds: Thresholds {
             min_accuracy: args.min_accuracy,
             min_recall_at_1: args.min_recall_at_1,
@@ -569,6 +596,13 @@ struct Printer {
 }
 
 impl Printer {
+    fn print_ticket(&self, diagnoses: &Diagnoses) -> Result<(), Failure> {
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        render::write_ticket(diagnoses, &self.look, &mut out)?;
+        out.flush()?;
+        Ok(())
+    }
+
     fn print(&self, report: &impl Report) -> Result<(), Failure> {
         let mut out = io::BufWriter::new(io::stdout().lock());
         render::write(report, self.format, &self.look, &mut out)?;

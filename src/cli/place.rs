@@ -1,6 +1,4 @@
 //! `where` and `check`: the shape of a job from flags, a script or a job, and the questions about it.
-#![expect(clippy::doc_markdown, reason = "the comments are what --help prints")]
-#![expect(clippy::struct_excessive_bools, reason = "each is a switch that people type")]
 
 use std::path::{Path, PathBuf};
 

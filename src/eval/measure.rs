@@ -9,7 +9,7 @@ use super::case::Case;
 use super::{HEALTHY, UNKNOWN};
 
 /// The answer to one case; a line of `--results`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Answered {
     /// The case.
     pub id: String,

@@ -8,12 +8,14 @@
 mod baseline;
 mod calibration;
 mod case;
+mod left_out;
 mod measure;
 mod suite;
 
 pub use baseline::{Compared, Comparison, compare, keywords};
 pub use calibration::{Reliability, Table, table};
 pub use case::{BadLine, Case, Material, Split, Texts, read};
+pub use left_out::LeftOut;
 pub use measure::{Answered, Measures, Retrieval, Share, Thresholds, measure};
 pub use suite::{
     Cascade, Layout, Message, Mutation, NO_CAUSE, Part, RankLog, Root, Wrong, cascades, messages,

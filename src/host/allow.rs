@@ -141,6 +141,18 @@ const SHAPES: &[Shape] = &[
         flags: &["--exact", "--noheader"],
         valued: &["--clusters", "--format", "--partition"],
     },
+    // What a user may charge and ask for, and nothing else about it.
+    Shape {
+        program: "sacctmgr",
+        verbs: &[
+            Verb::Word(&["show"]),
+            Verb::Word(&["associations"]),
+            Verb::Key("user"),
+            Verb::Word(&["format=Account,Partition,QOS"]),
+        ],
+        flags: &["--noheader", "--parsable2", "--readonly"],
+        valued: &[],
+    },
     // Who asks: the directory of users that the site keeps knows the groups, files may not.
     Shape { program: "id", verbs: &[], flags: &[], valued: &[] },
     // A dry run of a script that does nothing: see KEPT_TO_ASKING.
@@ -292,6 +304,11 @@ mod tests {
             ("sacctmgr", &["--immediate", "show", "qos", "format=Name"]),
             ("sacctmgr", &["show", "qos", "-i", "format=Name"]),
             ("id", &["root"]),
+            ("sacctmgr", &["show", "associations", "user=a"]),
+            ("sacctmgr", &["modify", "associations", "user=a", "format=Account,Partition,QOS"]),
+            ("sacctmgr", &["show", "associations", "user=-i", "format=Account,Partition,QOS"]),
+            ("sacctmgr", &["show", "associations", "user=a b", "format=Account,Partition,QOS"]),
+            ("sacctmgr", &["delete", "qos", "format=Name"]),
         ];
         for (program, args) in refused {
             assert!(!permitted(program, args), "{program} {args:?}");
@@ -316,6 +333,28 @@ mod tests {
                 prop_assert_eq!(args[0].as_str(), "--test-only");
                 let odd = |arg: &String| !arg.starts_with("--") || arg.starts_with("--wrap") && arg != "--wrap=true";
                 prop_assert!(!args[1..].iter().any(odd), "{args:?}");
+            }
+        }
+
+        /// Whatever the arguments, a permitted sacctmgr shows something.
+        #[test]
+        fn no_argument_list_talks_sacctmgr_into_a_change(
+            args in prop::collection::vec(
+                prop_oneof![
+                    Just("show".to_owned()), Just("modify".to_owned()), Just("delete".to_owned()),
+                    Just("associations".to_owned()), Just("qos".to_owned()),
+                    Just("--immediate".to_owned()), Just("--readonly".to_owned()),
+                    Just("user=alice".to_owned()), Just("format=Name".to_owned()),
+                    Just("format=Account,Partition,QOS".to_owned()), "[ -~]{0,12}",
+                ],
+                0..6,
+            )
+        ) {
+            let cmd = Cmd { args: args.clone(), ..Cmd::new("sacctmgr", &[]) };
+            if permits(&cmd) {
+                let first = args.iter().find(|arg| !arg.starts_with("--"));
+                prop_assert_eq!(first.map(String::as_str), Some("show"), "{:?}", args);
+                prop_assert!(!args.iter().any(|arg| arg == "--immediate"), "{:?}", args);
             }
         }
 

@@ -37,6 +37,9 @@ struct Reply {
     stderr: String,
 }
 
+/// A recording, and the contents that its manifest names.
+pub(super) type Parsed = (Manifest, BTreeMap<String, Arc<[u8]>>);
+
 /// Whether a file looks like one of nodetop's: its first keys say so.
 pub(super) fn is_snapshot(json: &[u8]) -> bool {
     let head = &json[..json.len().min(4096)];
@@ -50,7 +53,7 @@ pub(super) fn parse(
     json: &[u8],
     now: Timestamp,
     zone: &TimeZone,
-) -> Result<(Manifest, BTreeMap<String, Arc<[u8]>>), RecordingError> {
+) -> Result<Parsed, RecordingError> {
     let snapshot: Snapshot = serde_json::from_slice(json)
         .map_err(|source| RecordingError::Malformed { path: path.to_owned(), source })?;
     if snapshot.backend != "slurm" {
@@ -210,7 +213,7 @@ mod tests {
         "squeue -h -t RUNNING -o %N|%e": {"rc": 0, "stdout": "n1|2026-07-02T00:00:00\n", "stderr": ""},
         "squeue -h -t RUNNING -o %i|%u|%T|%j": {"rc": 0, "stdout": "7|bob|RUNNING|a|b\n", "stderr": ""}}}"#;
 
-    fn read(json: &str) -> Result<(Manifest, BTreeMap<String, Arc<[u8]>>), RecordingError> {
+    fn read(json: &str) -> Result<Parsed, RecordingError> {
         parse(Path::new("x.json"), json.as_bytes(), Timestamp::UNIX_EPOCH, &TimeZone::UTC)
     }
 

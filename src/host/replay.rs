@@ -13,7 +13,7 @@ use super::manifest::{Answered, End, FORMAT, Kept, KeptOutcome, MANIFEST, Manife
 use super::nodetop;
 use super::{
     Caller, Cmd, Content, ExecError, FileError, FileErrorKind, Finished, RecordingError, Runner,
-    System, allow,
+    System, Unpacked, allow,
 };
 
 /// A recording keeps at most 64 MiB of each log; a file of it that is larger than this is none.
@@ -64,6 +64,21 @@ impl Replay {
     /// in other words.
     pub fn demo(json: &[u8]) -> Result<Self, RecordingError> {
         Ok(Self { is_demo: true, ..Self::parse(Path::new("demo"), json)? })
+    }
+
+    /// Also answers what another recording of the same cluster answers, packed by gzip; where both
+    /// have an answer this one's counts.
+    pub fn join(&mut self, packed: &[u8]) -> Result<(), RecordingError> {
+        let path = Path::new("demo");
+        let text = Unpacked::new(Box::new(packed.to_vec()), LARGEST).read_all(LARGEST);
+        let text = text.map_err(|source| RecordingError::Io { path: path.to_owned(), source })?;
+        let other = Self::parse(path, &text)?;
+        self.manifest.commands.extend(other.manifest.commands);
+        self.manifest.files.extend(other.manifest.files);
+        self.manifest.directories.extend(other.manifest.directories);
+        // Named by their contents.
+        self.blobs.extend(other.blobs);
+        Ok(())
     }
 
     fn read_manifest(path: &Path, json: &[u8]) -> Result<Self, RecordingError> {

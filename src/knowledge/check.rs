@@ -8,7 +8,7 @@ use std::fmt;
 use regex::Regex;
 
 use super::{Family, KnowledgeError, Provenance, SignalSource};
-use crate::model::BaseState;
+use crate::model::{BaseState, Domain};
 
 /// The sections of a body, in order.
 pub const SECTIONS: [&str; 4] = ["Symptoms", "Causes", "Fixes", "Verify"];
@@ -82,6 +82,12 @@ pub fn check(families: &[Family], holds_stem: &dyn Fn(&str) -> bool) -> Vec<Find
             }
             Some(_) if edits > 0 => find("brings an edit and says why there is none".to_owned()),
             _ => {}
+        }
+        if matches!(family.domain, Domain::Site | Domain::Hardware) && family.report.is_none() {
+            find(
+                "is not its user's to mend and has nothing to ask of the staff: 'report'"
+                    .to_owned(),
+            );
         }
         if !family.signals.is_empty() && family.sources.is_empty() {
             find("names no source for its signals".to_owned());

@@ -29,6 +29,8 @@ pub struct Family {
     pub states: Vec<String>,
     /// Whether it is only a description of last resort, which any other family outranks.
     pub fallback: bool,
+    /// Whether programs are known to end with 0 although this happened.
+    pub may_exit_zero: bool,
     /// How it is recognised.
     pub signals: Vec<Signal>,
     /// Lines that must not make this family win.
@@ -41,6 +43,9 @@ pub struct Family {
     pub edits: Vec<Edit>,
     /// Why the family brings no edit; absent where it, or one of its signals, brings one.
     pub without_edit: Option<String>,
+    /// What to ask of the site's staff where the fault is theirs or a machine's: sentences that stand
+    /// above the evidence in a ticket.
+    pub report: Option<String>,
     /// Where the messages are documented or were reported.
     pub sources: Vec<String>,
     /// The body: `Symptoms`, `Causes`, `Fixes`, `Verify`, in the file's order.
@@ -119,6 +124,9 @@ pub struct Signal {
     /// A true line that must make this family win, with the lines it needs around it; absent for
     /// record signals.
     pub example: Option<String>,
+    /// Whether scripts also get this message when they only look whether something is there: then
+    /// work that goes on speaks against it, whatever else the log holds.
+    pub probe: bool,
     /// The record pattern of a [`SignalSource::Record`] signal.
     pub when: Option<RecordPattern>,
     /// Of a [`SignalSource::Reason`]: whether a job that waits for it will start without anybody
@@ -150,4 +158,6 @@ pub struct RecordPattern {
     pub depends: Option<bool>,
     /// Whether its CPUs are known to have idled nearly all the time.
     pub idle: Option<bool>,
+    /// Whether its logs are known to have fallen silent long before the end, and not by habit.
+    pub silent: Option<bool>,
 }

@@ -38,6 +38,8 @@ struct FrontMatter {
     #[serde(default)]
     fallback: bool,
     #[serde(default)]
+    may_exit_zero: bool,
+    #[serde(default)]
     signals: Vec<FrontSignal>,
     #[serde(default)]
     counter: Vec<String>,
@@ -48,6 +50,7 @@ struct FrontMatter {
     #[serde(default)]
     edits: Vec<String>,
     without_edit: Option<String>,
+    report: Option<String>,
     #[serde(default)]
     sources: Vec<String>,
 }
@@ -64,6 +67,8 @@ struct FrontSignal {
     #[serde(default = "usual_weight")]
     weight: f64,
     example: Option<String>,
+    #[serde(default)]
+    probe: bool,
     when: Option<RecordPattern>,
     waiting_helps: Option<bool>,
     #[serde(default)]
@@ -178,12 +183,14 @@ fn family(
         domain: front.domain,
         states: front.states,
         fallback: front.fallback,
+        may_exit_zero: front.may_exit_zero,
         signals,
         counter: front.counter,
         yields_to: front.yields_to,
         checks: front.checks,
         edits,
         without_edit: front.without_edit,
+        report: front.report,
         sources: front.sources,
         sections: sections(body, body_line),
         provenance,
@@ -201,6 +208,7 @@ fn checked(signal: FrontSignal, edits: Vec<Edit>) -> Result<Signal, String> {
         unless,
         weight,
         example,
+        probe,
         when,
         waiting_helps,
         ..
@@ -224,6 +232,7 @@ fn checked(signal: FrontSignal, edits: Vec<Edit>) -> Result<Signal, String> {
         unless,
         weight,
         example,
+        probe,
         when,
         waiting_helps,
         edits,

@@ -70,9 +70,11 @@ pub struct Hit {
     /// the last 16 MiB of the stream are counted.
     pub lines_after: u32,
     /// How many of those hold no literal, are part of no block, no frame of a trace and no summary of
-    /// a failure, and are not another rank's; only the last 1000 lines are counted.
+    /// a failure, and are not another rank's. Only the last 1000 lines are counted, and where the last
+    /// line that holds a literal stands before them, those up to it as well: so two hits can be
+    /// compared, however much follows both.
     pub other_lines_after: u32,
-    /// Whether a frame of a trace follows at once; only known of the last 1000 lines.
+    /// Whether a frame of a trace follows at once; only known of the lines that are counted.
     pub traced: bool,
 }
 
@@ -128,6 +130,9 @@ pub struct Scan {
     pub blocks: Vec<Block>,
     /// The last lines that are not blank, oldest first.
     pub tail: Vec<Line>,
+    /// The lines before and just after the last one that holds a literal, oldest first; empty where
+    /// that is one of the last 1000 lines.
+    pub last_told: Vec<Line>,
     /// Bytes of the stream.
     pub size: u64,
     /// Bytes read.
@@ -247,11 +252,25 @@ impl Scanner {
             Ending::default()
         });
         let spans = blocks.iter().map(|(block, end)| (block.first.offset, *end));
-        let others = ending.others(&told, &spans.collect::<Vec<_>>());
+        let spans: Vec<(u64, u64)> = spans.collect();
+        let others = ending.others(&told, &spans);
         for hit in &mut scan.hits {
             hit.lines_after = ending.lines_after(hit.line.offset);
             hit.other_lines_after = others.after(&hit.line);
             hit.traced = ending.is_traced(hit.line.offset);
+        }
+        if let Some(&last) = told.last()
+            && !ending.reaches(last)
+        {
+            // The same once more, as if the stream ended a little after it.
+            let until = last + ending::lines_from(content, last).unwrap_or(0);
+            let around = Ending::read(content, floor, until, None, labelled).unwrap_or_default();
+            let others = around.others(&told, &spans);
+            for hit in &mut scan.hits {
+                hit.other_lines_after += others.after(&hit.line);
+                hit.traced = around.is_traced(hit.line.offset);
+            }
+            scan.last_told = around.tail;
         }
         for (block, end) in &mut blocks {
             block.lines_after = ending.lines_after(*end);

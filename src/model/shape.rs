@@ -194,10 +194,11 @@ impl Shape {
             "nodelist" => self.nodelist = word(),
             // `user` and `mcs` bound who may share, which is less.
             "exclusive" => self.exclusive = text.is_empty(),
-            other if UNWEIGHED.contains(&other) => {
-                if !self.unweighed.iter().any(|known| known == other) {
-                    self.unweighed.push(other.to_owned());
-                }
+            other
+                if UNWEIGHED.contains(&other)
+                    && !self.unweighed.iter().any(|known| known == other) =>
+            {
+                self.unweighed.push(other.to_owned());
             }
             _ => {}
         }
@@ -282,9 +283,8 @@ impl Shape {
         let nodes = self.least_nodes().max(1);
         let count = |devices: &Devices| match devices.per {
             Per::Job if self.has_fixed_nodes() => devices.count.div_ceil(nodes),
-            // Wherever they fit, which is one node if one is large enough.
-            Per::Job => devices.count,
             Per::Task => devices.count.saturating_mul(self.tasks_on_node()),
+            // Those of a whole job go wherever they fit: on one node, if one is large enough.
             _ => devices.count,
         };
         let listed = self

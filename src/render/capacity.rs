@@ -166,6 +166,17 @@ fn term_label(term: Term) -> Label {
     }
 }
 
+/// What a list of queues tells of each.
+const QUEUE_COLUMNS: [Column; 7] = [
+    Column { heading: "PARTITION", right: false, least: 6 },
+    Column { heading: "STATE", right: false, least: WHOLE },
+    Column { heading: "NODES UP", right: true, least: WHOLE },
+    Column { heading: "CORES FREE", right: true, least: WHOLE },
+    Column { heading: "GPUS", right: true, least: WHOLE },
+    Column { heading: "MAX TIME", right: true, least: WHOLE },
+    Column { heading: "BLOCKED BY", right: false, least: 10 },
+];
+
 impl Queues {
     /// How sure the answer is.
     fn ending(&self, page: &mut Page<'_>) -> io::Result<()> {
@@ -188,15 +199,6 @@ impl Report for Queues {
             }
             return self.ending(page);
         }
-        const COLUMNS: [Column; 7] = [
-            Column { heading: "PARTITION", right: false, least: 6 },
-            Column { heading: "STATE", right: false, least: WHOLE },
-            Column { heading: "NODES UP", right: true, least: WHOLE },
-            Column { heading: "CORES FREE", right: true, least: WHOLE },
-            Column { heading: "GPUS", right: true, least: WHOLE },
-            Column { heading: "MAX TIME", right: true, least: WHOLE },
-            Column { heading: "BLOCKED BY", right: false, least: 10 },
-        ];
         let rows: Vec<Vec<Cell>> = self
             .queues
             .iter()
@@ -218,7 +220,7 @@ impl Report for Queues {
         if rows.is_empty() {
             page.line(&[(Label::Plain, "no partition to show")])?;
         } else {
-            page.table(&COLUMNS, &rows)?;
+            page.table(&QUEUE_COLUMNS, &rows)?;
         }
         if self.total > self.queues.len() {
             let more = self.total - self.queues.len();
@@ -272,8 +274,10 @@ pub(super) fn queue(page: &mut Page<'_>, row: &QueueRow) -> io::Result<()> {
     }
     entry("max time", &format!("{}, by {}", row.max_time, row.max_time_source))?;
     for ceiling in &row.at_once {
-        let most =
-            format!("{} {} for one user, by {}", ceiling.most, ceiling.resource, ceiling.source);
+        let most = format!(
+            "{} {} for one user, of which you have {}, by {}",
+            ceiling.most, ceiling.resource, ceiling.used, ceiling.source,
+        );
         entry("at once", &most)?;
     }
     if let Some(account) = &row.way.account {

@@ -5,7 +5,9 @@ use std::io;
 use super::Report;
 use super::job::heading;
 use super::page::{Label, Page};
-use crate::answer::diagnose::{AnsweredBy, Diagnoses, Diagnosis, Fix, Waiting};
+use crate::answer::diagnose::{
+    AnsweredBy, ChildJob, Diagnoses, Diagnosis, Fix, Offer, Waiting, Wrapped,
+};
 use crate::model::{Cause, Confidence, Evidence, Job, Notice, Outcome, Place};
 use crate::patch::{self, Patch};
 use crate::text;
@@ -19,14 +21,7 @@ const CONSEQUENCES: usize = 3;
 
 impl Report for Diagnoses {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
-        let mut told: Vec<(Key<'_>, Vec<&Diagnosis>)> = Vec::new();
-        for diagnosis in &self.diagnoses {
-            match told.iter_mut().find(|(key, _)| *key == Key::of(diagnosis)) {
-                Some((_, alike)) => alike.push(diagnosis),
-                None => told.push((Key::of(diagnosis), vec![diagnosis])),
-            }
-        }
-        for (index, (_, alike)) in told.iter().enumerate() {
+        for (index, alike) in stories(&self.diagnoses).iter().enumerate() {
             if index > 0 {
                 page.gap()?;
             }
@@ -52,6 +47,18 @@ impl Report for Diagnoses {
         let judged = self.diagnoses.iter().find(|diagnosis| diagnosis.fix.is_some());
         judged.map_or(Ok(()), |diagnosis| answered_by(page, &diagnosis.answered_by))
     }
+}
+
+/// The diagnoses in groups that are one story each, in the order in which they are first told.
+pub(super) fn stories(diagnoses: &[Diagnosis]) -> Vec<Vec<&Diagnosis>> {
+    let mut told: Vec<(Key<'_>, Vec<&Diagnosis>)> = Vec::new();
+    for diagnosis in diagnoses {
+        match told.iter_mut().find(|(key, _)| *key == Key::of(diagnosis)) {
+            Some((_, alike)) => alike.push(diagnosis),
+            None => told.push((Key::of(diagnosis), vec![diagnosis])),
+        }
+    }
+    told.into_iter().map(|(_, alike)| alike).collect()
 }
 
 /// What makes two tasks of an array the same story.
@@ -103,13 +110,90 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
         }
         Outcome::Unknown => unknown(page, diagnosis)?,
     }
+    for offer in &diagnosis.offers {
+        page.entry("instead", MARGIN, Label::Strong, &offer_in_words(offer))?;
+    }
+    for child in &diagnosis.children {
+        self::child(page, child)?;
+    }
     if let Some(fix) = &diagnosis.fix {
         self::fix(page, fix)?;
+    }
+    if diagnosis.report.is_some() {
+        let text = "not yours to mend: with --ticket this is a report for the site's staff";
+        page.entry("report", MARGIN, Label::Plain, text)?;
     }
     if let Some(patch) = &diagnosis.patch {
         self::patch(page, patch)?;
     }
+    if let Some(wrapped) = &diagnosis.wrapper {
+        self::wrapped(page, wrapped)?;
+    }
     page.notices(&diagnosis.notices)
+}
+
+/// What the change is called in the tool that wrote the submission.
+fn wrapped(page: &mut Page<'_>, wrapped: &Wrapped) -> io::Result<()> {
+    for setting in &wrapped.settings {
+        let text = format!("in {} (seen in {}): {setting}", wrapped.tool, wrapped.seen_in);
+        page.entry("set", MARGIN, Label::Strong, &text)?;
+    }
+    Ok(())
+}
+
+/// The name that was probably meant, and all there are.
+pub(super) fn offer_in_words(offer: &Offer) -> String {
+    /// A cluster has a dozen partitions, a user a few accounts.
+    const MOST: usize = 20;
+    let what = offer.what.option();
+    let given = offer.given.as_deref();
+    let valid = if offer.valid.is_empty() {
+        format!("you have no {what} here that could be given")
+    } else {
+        let shown: Vec<&str> = offer.valid.iter().take(MOST).map(String::as_str).collect();
+        let more = offer.valid.len() - shown.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("there are {}{more}", shown.join(", "))
+    };
+    match (&offer.nearest, given) {
+        (Some(nearest), Some(given)) => {
+            format!("--{what}={nearest} instead of {given}? {valid}")
+        }
+        (_, Some(given)) if offer.valid.iter().any(|name| name == given) => {
+            format!("--{what}={given} is there, but not for this job; {valid}")
+        }
+        (_, Some(given)) => format!("no {what} is called {given}: {valid}"),
+        (_, None) => format!("--{what}: {valid}"),
+    }
+}
+
+/// A failed job of a workflow in one sentence.
+pub(super) fn child_in_words(child: &ChildJob) -> String {
+    let step = child.step.as_deref().map_or_else(String::new, |step| format!("step {step}, "));
+    let id = &child.id;
+    let Some(told) = &child.diagnosis else {
+        let why = child.trouble.as_deref().unwrap_or("unknown");
+        return format!("{step}job {id}: not read ({why}); ask: jobwise diagnose {id}");
+    };
+    let cause = told.verdict.causes.first().filter(|_| told.verdict.outcome == Outcome::Cause);
+    let cause = cause.map_or_else(
+        || "cause unknown".to_owned(),
+        |cause| format!("{} ({})", cause.title, cause.family),
+    );
+    format!("{step}job {id}, {}: {cause}", told.job.state.text)
+}
+
+/// A failed job of a workflow: what it came to, its evidence, and what to change.
+fn child(page: &mut Page<'_>, child: &ChildJob) -> io::Result<()> {
+    page.entry("child", MARGIN, Label::Strong, &child_in_words(child))?;
+    let Some(told) = &child.diagnosis else { return Ok(()) };
+    let cause = told.verdict.causes.first().filter(|_| told.verdict.outcome == Outcome::Cause);
+    evidence(page, &told.job, "", cause.iter().flat_map(|cause| &cause.evidence).take(2))?;
+    for change in told.patch.iter().flat_map(|patch| &patch.changes) {
+        let text = format!("{}: {}", change.to, change.because);
+        page.entry("", MARGIN, Label::Strong, &text)?;
+    }
+    told.wrapper.as_ref().map_or(Ok(()), |wrapped| self::wrapped(page, wrapped))
 }
 
 fn answered_by(page: &mut Page<'_>, by: &AnsweredBy) -> io::Result<()> {
@@ -142,7 +226,7 @@ fn cause(page: &mut Page<'_>, job: &Job, cause: &Cause) -> io::Result<()> {
     evidence(page, job, "evidence", cause.evidence.iter().take(EVIDENCE))
 }
 
-fn confidence(cause: &Cause) -> String {
+pub(super) fn confidence(cause: &Cause) -> String {
     let Confidence { measured, cases, .. } = cause.confidence;
     let right = (measured * f64::from(cases)).round();
     format!(
@@ -185,7 +269,7 @@ fn evidence<'e>(
 }
 
 /// A path as people call it: relative to the job's own directory where it lies below.
-fn short<'p>(job: &Job, path: &'p str) -> &'p str {
+pub(super) fn short<'p>(job: &Job, path: &'p str) -> &'p str {
     let below = job.work_dir.as_deref().and_then(|directory| {
         path.strip_prefix(directory.trim_end_matches('/'))?.strip_prefix('/')
     });
@@ -230,16 +314,20 @@ fn fix(page: &mut Page<'_>, fix: &Fix) -> io::Result<()> {
     Ok(())
 }
 
+/// Where a change belongs, behind the change.
+pub(super) fn where_to(place: patch::Place) -> &'static str {
+    match place {
+        patch::Place::CommandLine => " on the submission command, which wins over the script",
+        patch::Place::BeforeSubmitting => " before submitting",
+        patch::Place::NotAtHand => " where the job is described",
+        patch::Place::Script => "",
+    }
+}
+
 fn patch(page: &mut Page<'_>, patch: &Patch) -> io::Result<()> {
     for change in &patch.changes {
         let from = change.from.as_deref().map_or_else(String::new, |from| format!("{from} -> "));
-        let place = match change.place {
-            patch::Place::CommandLine => " on the submission command, which wins over the script",
-            patch::Place::BeforeSubmitting => " before submitting",
-            patch::Place::NotAtHand => " where the job is described",
-            patch::Place::Script => "",
-        };
-        let text = format!("{from}{}{place}: {}", change.to, change.because);
+        let text = format!("{from}{}{}: {}", change.to, where_to(change.place), change.because);
         page.entry("change", MARGIN, Label::Strong, &text)?;
     }
     for refused in &patch.refused {

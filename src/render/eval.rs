@@ -6,7 +6,7 @@ use std::io;
 use super::Report;
 use super::page::{Cell, Column, Label, Page};
 use crate::answer::evaluate::{Evaluation, SuiteReport};
-use crate::eval::{Comparison, Measures, Part, Reliability, Retrieval, Share, Table};
+use crate::eval::{Comparison, LeftOut, Measures, Part, Reliability, Retrieval, Share, Table};
 
 const MARGIN: usize = 12;
 
@@ -25,6 +25,10 @@ impl Report for Evaluation {
         if let Some(comparison) = &self.baseline {
             page.gap()?;
             compared(page, comparison)?;
+        }
+        if let Some(parts) = &self.left_out {
+            page.gap()?;
+            left_out(page, parts)?;
         }
         if let Some(table) = &self.calibration {
             page.gap()?;
@@ -201,6 +205,33 @@ fn compared(page: &mut Page<'_>, comparison: &Comparison) -> io::Result<()> {
         comparison.right.iter().map(|each| row(each, each.name.clone())).collect();
     rows.push(row(&comparison.wrong, "wrong name, of no kind".to_owned()));
     page.table(&columns, &rows)
+}
+
+/// Every family that was taken away, the sum, and each case that was named wrongly.
+fn left_out(page: &mut Page<'_>, parts: &[LeftOut]) -> io::Result<()> {
+    let columns = [
+        left("WITHOUT"),
+        right("CASES"),
+        right("UNKNOWN"),
+        right("NEIGHBOUR"),
+        right("UNSURE"),
+        right("WRONG"),
+    ];
+    let row = |part: &LeftOut, name: &str| {
+        let LeftOut { cases, unknown, neighbour, unsure, wrong, .. } = part;
+        let mut row = vec![plain(&name)];
+        row.extend([*cases, *unknown, *neighbour, *unsure, wrong.len()].map(|n| plain(&n)));
+        row
+    };
+    let sum = LeftOut::sum(parts);
+    let mut rows: Vec<Vec<Cell>> = parts.iter().map(|part| row(part, &part.family)).collect();
+    rows.push(row(&sum, "each in turn"));
+    page.table(&columns, &rows)?;
+    for wrong in &sum.wrong {
+        let text = format!("{}: {} without {}", wrong.id, wrong.got, wrong.expected);
+        page.entry("wrong", MARGIN, Label::Bad, &text)?;
+    }
+    Ok(())
 }
 
 /// The table as `classify` keeps it.

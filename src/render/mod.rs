@@ -16,6 +16,7 @@ mod place;
 mod settings;
 mod snapshot;
 mod stats;
+mod ticket;
 mod zoom;
 
 use std::io::{self, Write};
@@ -23,6 +24,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 pub use page::{Label, Look, Page};
+
+use crate::answer::diagnose::Diagnoses;
 
 /// A report that can be written for people.
 pub trait Report: Serialize {
@@ -42,6 +45,11 @@ pub enum Format {
 /// Writes a value that is no report, such as a refusal, as one JSON document.
 pub fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     json::write(value, out)
+}
+
+/// Writes a diagnosis as one block of Markdown for a ticket.
+pub fn write_ticket(answer: &Diagnoses, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    ticket::ticket(answer, &mut Page::new(out, look))
 }
 
 /// Writes a report.

@@ -242,6 +242,13 @@ impl<'p> Page<'p> {
         }
     }
 
+    /// A moment in the page's zone with its distance from UTC, for readers elsewhere.
+    pub(super) fn dated(&self, moment: &Known<Timestamp>) -> String {
+        let Some(moment) = moment.get() else { return moment.to_string() };
+        let here = moment.to_zoned_datetime(self.look.zone.clone());
+        here.strftime("%Y-%m-%d %H:%M:%S %:z").to_string()
+    }
+
     /// A moment in few columns, for tables: day and minute, or the day of another year.
     pub(super) fn brief_moment(&self, moment: &Known<Timestamp>) -> String {
         let Some(moment) = moment.get() else { return moment.to_string() };

@@ -1,5 +1,6 @@
 //! One queue with its nodes, one node with its jobs, one job with its nodes; and what is out.
 
+use std::collections::HashMap;
 use std::io;
 
 use super::Report;
@@ -8,6 +9,7 @@ use super::page::{Cell, Column, Label, Page, WHOLE};
 use crate::answer::cluster::NodeRow;
 use crate::answer::health::Health;
 use crate::answer::zoom::{JobOnNode, JobRow, Place, Zoom};
+use crate::capacity::health::Degraded;
 use crate::model::{Known, Share};
 use crate::text;
 
@@ -143,6 +145,14 @@ fn jobs_here(page: &mut Page<'_>, jobs: &[JobOnNode]) -> io::Result<()> {
     page.line(&[(Label::Dim, "cores, memory and GPUs are those on this node")])
 }
 
+/// What a job has of its nodes.
+const SHARE_COLUMNS: [Column; 4] = [
+    Column { heading: "NODES", right: false, least: 8 },
+    Column { heading: "CORES", right: true, least: WHOLE },
+    Column { heading: "MEMORY", right: true, least: WHOLE },
+    Column { heading: "GPUS", right: true, least: WHOLE },
+];
+
 fn job(page: &mut Page<'_>, row: &JobRow, shares: Option<&[Share]>) -> io::Result<()> {
     let title = format!("job {} \"{}\"", row.id, row.name);
     page.row(&[(Label::Strong, title.as_str()), (Label::Plain, &row.state)])?;
@@ -174,12 +184,6 @@ fn job(page: &mut Page<'_>, row: &JobRow, shares: Option<&[Share]>) -> io::Resul
         entry("nodes", nodes)?;
     }
     let Some(shares) = shares.filter(|shares| !shares.is_empty()) else { return Ok(()) };
-    const COLUMNS: [Column; 4] = [
-        Column { heading: "NODES", right: false, least: 8 },
-        Column { heading: "CORES", right: true, least: WHOLE },
-        Column { heading: "MEMORY", right: true, least: WHOLE },
-        Column { heading: "GPUS", right: true, least: WHOLE },
-    ];
     let rows: Vec<Vec<Cell>> = shares
         .iter()
         .map(|share| {
@@ -192,7 +196,7 @@ fn job(page: &mut Page<'_>, row: &JobRow, shares: Option<&[Share]>) -> io::Resul
         })
         .collect();
     page.gap()?;
-    page.table(&COLUMNS, &rows)?;
+    page.table(&SHARE_COLUMNS, &rows)?;
     page.line(&[(Label::Dim, "what it has on each of these nodes")])
 }
 
@@ -230,9 +234,25 @@ impl Report for Health {
             page.gap()?;
             page.line(&[(Label::Strong, "work, and are worse than they look")])?;
         }
+        // One line for what is said of many nodes alike.
+        let mut groups: Vec<(&Degraded, Vec<&str>)> = Vec::new();
+        let mut known: HashMap<&str, usize> = HashMap::new();
         for finding in &self.degraded {
+            let index = *known.entry(&finding.text).or_insert_with(|| {
+                groups.push((finding, Vec::new()));
+                groups.len() - 1
+            });
+            groups[index].1.push(&finding.node);
+        }
+        for (finding, nodes) in &groups {
             let label = if finding.is_serious { Label::Warn } else { Label::Plain };
-            page.entry(&finding.node, MARGIN.max(finding.node.len() + 2), label, &finding.text)?;
+            let names = text::collapse(nodes.iter().copied());
+            if text::width(&names) < MARGIN {
+                page.entry(&names, MARGIN, label, &finding.text)?;
+            } else {
+                page.entry("", 0, Label::Plain, &names)?;
+                page.entry("", MARGIN, label, &finding.text)?;
+            }
         }
         if !self.notices.is_empty() {
             page.gap()?;

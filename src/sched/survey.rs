@@ -127,7 +127,7 @@ fn ask_all(
         });
         for ((index, charge), answer) in batch.into_iter().zip(answers) {
             let answer = match answer {
-                Answer::Said(answer) => answer,
+                Answer::Said(answer) => *answer,
                 // Recorded may be the answer for another account.
                 Answer::Unrecorded => {
                     unrecorded += 1;
@@ -203,7 +203,7 @@ mod tests {
             let words =
                 format!("{} {}", question.queue, question.account.as_deref().unwrap_or("-"));
             log.lock().expect("whole").push(words);
-            Answer::Said(answer(question, takes(question)))
+            Answer::Said(Box::new(answer(question, takes(question))))
         };
         let survey = ask_all(&ask, candidates, budget);
         (survey, log.into_inner().expect("whole"))
@@ -265,7 +265,7 @@ mod tests {
         assert!(!none.can_ask && none.asked == 0);
         // A recording that holds some of the answers gives those.
         let some = |question: &Question| match question.queue.as_str() {
-            "q41" => Answer::Said(answer(question, Settled::Taken)),
+            "q41" => Answer::Said(Box::new(answer(question, Settled::Taken))),
             _ => Answer::Unrecorded,
         };
         let some = ask_all(&some, &candidates, BUDGET);

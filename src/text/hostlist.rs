@@ -86,9 +86,12 @@ fn one_kind((stem, width): (&str, usize), numbers: &BTreeSet<u64>) -> String {
             _ => runs.push((*number, *number)),
         }
     }
-    let run = |(first, last): &(u64, u64)| match first == last {
-        true => format!("{first:0width$}"),
-        false => format!("{first:0width$}-{last:0width$}"),
+    let run = |(first, last): &(u64, u64)| {
+        if first == last {
+            format!("{first:0width$}")
+        } else {
+            format!("{first:0width$}-{last:0width$}")
+        }
     };
     match runs.as_slice() {
         [] => stem.to_owned(),

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use jobwise::eval::{self, Answered};
 use serde_json::Value;
 
 /// A kill that Slurm 22.05 logged, a success, and a failure of which nothing is known.
@@ -188,4 +189,73 @@ fn a_recording_is_answered_as_diagnose_answers_it() {
         };
         assert_eq!(line["got"], expected, "{case}");
     }
+}
+
+#[test]
+fn each_family_can_be_taken_away_in_turn() {
+    let folder = Folder::new("left-out");
+    let path = folder.cases("");
+    let path = path.to_str().expect("a path of ASCII");
+    let output = eval(&[path, "--leave-one-out", "--json"]);
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let parts = report["left_out"].as_array().expect("parts");
+    let names: Vec<&str> = parts.iter().filter_map(|part| part["family"].as_str()).collect();
+    // Of the labels `none` has no rule to take away.
+    assert_eq!(names, ["application_error", "host_oom"]);
+    for part in parts {
+        assert_eq!(part["cases"], 1, "{part}");
+        assert_eq!(part["unknown"], 1, "nothing else explains it: {part}");
+    }
+    // With its rule the kill is known, as ever.
+    assert_eq!(report["accuracy"]["right"], 3);
+    let text = eval(&[path, "--leave-one-out"]);
+    let text = String::from_utf8(text.stdout).expect("text");
+    assert!(text.contains("each in turn"), "{text}");
+    assert_eq!(eval(&["--suite", "cascades", "--leave-one-out"]).status.code(), Some(64));
+}
+
+/// The confidences that answers state are the shares that were right on cases that nobody who wrote
+/// a rule had seen, as their first run went.
+#[test]
+fn confidences_are_those_of_first_runs() {
+    let runs = include_str!("../../eval/first-runs.jsonl");
+    let text = |run: &Value, key: &str| run[key].as_str().unwrap_or_default().to_owned();
+    let runs: Vec<Answered> = runs
+        .lines()
+        .map(|line| {
+            let run: Value = serde_json::from_str(line).expect("JSON");
+            let also = run["also"].as_array().expect("a list").iter();
+            Answered {
+                id: text(&run, "id"),
+                source: text(&run, "source"),
+                expected: text(&run, "expected"),
+                got: text(&run, "got"),
+                also: also.map(|label| label.as_str().expect("a label").to_owned()).collect(),
+                first: run["first"].as_str().map(str::to_owned),
+                score: run["score"].as_f64(),
+                ..Answered::default()
+            }
+        })
+        .collect();
+    let table = eval::table(&runs);
+    let inside = include_str!("../../src/classify/calibration.rs");
+    let (lowest, higher) = table.rows.split_first().expect("rows");
+    for row in higher {
+        let bin = format!("Bin {{ from: {:?}, right: {}, of: {} }}", row.from, row.right, row.of);
+        assert!(inside.contains(&bin), "the program lacks {bin}");
+    }
+    // The program has the guesses of the lowest row apart.
+    let told = runs.iter().filter(|run| run.score.is_some_and(|score| score < 0.55));
+    let (guesses, right) = told.fold((0, 0), |(guesses, right), run| {
+        let first = run.first.as_ref().expect("what has the score");
+        (guesses + 1, right + u32::from(*first == run.expected || run.also.contains(first)))
+    });
+    for (from, right, of) in
+        [("0.0", right, guesses), ("THRESHOLD", lowest.right - right, lowest.of - guesses)]
+    {
+        let bin = format!("Bin {{ from: {from}, right: {right}, of: {of} }}");
+        assert!(inside.contains(&bin), "the program lacks {bin}");
+    }
+    let error = table.cross_validated_ece.expect("measured");
+    assert!(error <= 0.05, "cross-validated expected calibration error: {error}");
 }

@@ -3,8 +3,10 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![expect(clippy::print_stderr, reason = "a test that was skipped says why")]
 
+mod capacity;
 mod dependencies;
 mod eval;
+mod history;
 mod layers;
 mod logs;
 mod output;
@@ -17,4 +19,6 @@ mod run;
 mod scheduler;
 mod suites;
 mod text;
+mod ticket;
 mod usage;
+mod wrappers;

@@ -89,6 +89,14 @@ fn a_success_is_healthy_whatever_its_log_says() {
     }
 }
 
+#[test]
+fn no_verdict_on_a_reported_failure_moves() {
+    let output = suite("mutations", &["--json", "--padding", "1", "--min-right", "1"]);
+    let report = json(&output);
+    assert_eq!(output.status.code(), Some(0), "{report:#}");
+    assert!(part(&report, "padding around")["cases"].as_u64() >= Some(50), "{report:#}");
+}
+
 /// A real message of `PyTorch` at the end of a short log.
 const OOM: &str = r#"{"id": "oom", "family": "cuda_oom", "stage": "run", "source": "a",
     "sacct": {"JobID": "1", "State": "FAILED", "ExitCode": "1:0", "NodeList": "c01",
@@ -167,5 +175,5 @@ fn a_suite_takes_no_option_of_labelled_cases() {
     assert_eq!(suite("cascades", &["--baseline"]).status.code(), Some(64));
     assert_eq!(suite("nosuch", &[]).status.code(), Some(64));
     // Without texts there is nothing to damage.
-    assert_eq!(suite("mutations", &[]).status.code(), Some(1));
+    assert_eq!(suite("mutations", &["eval/cases.jsonl"]).status.code(), Some(1));
 }

@@ -5,6 +5,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::run::Test;
+
 fn diagnose(arguments: &[&str], input: &[u8]) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_jobwise"))
         .arg("diagnose")
@@ -47,4 +49,63 @@ fn a_text_that_tells_nothing_is_unknown_and_no_bytes_harm() {
     assert_eq!(output.status.code(), Some(1));
     assert!(!output.stdout.contains(&0x1b), "escape sequences go");
     assert_eq!(diagnose(&["--text", "x", "12"], b"").status.code(), Some(64));
+}
+
+/// What Slurm 22.05 printed for a slip in each of the three names.
+const PARTITION: &str = "sbatch: error: invalid partition specified: gpuu\nsbatch: error: Batch job submission failed: Invalid partition name specified";
+const QOS: &str = "$ sbatch --qos=norml -A physics x.sh\nsbatch: error: Batch job submission failed: Invalid qos specification";
+const ACCOUNT: &str = "[alice@login1 ~]$ sbatch -A phisics x.sh\nsbatch: error: Batch job submission failed: Invalid account or account/partition combination specified";
+
+/// The clients as Slurm 22.05 answered a user.
+fn cluster(name: &str) -> Test {
+    let test = Test::slurm(name);
+    test.client("sinfo", "echo 'batch|up'; echo 'gpu|up'; echo 'gpuold|down'");
+    test.client(
+        "sacctmgr",
+        r#"case "$*" in
+    "--readonly --noheader --parsable2 show associations user="*) echo "physics||high,normal" ;;
+    *) exit 1 ;;
+esac"#,
+    );
+    let calls = test.path("calls").display().to_string();
+    test.env("CALLS", &calls).env("USER", "alice").env("LOGNAME", "alice")
+}
+
+#[test]
+fn a_name_that_was_refused_meets_the_cluster_s_own_list() {
+    let test = cluster("offers");
+    let ask = |text: &str| {
+        let _ = std::fs::remove_file(test.path("calls"));
+        let shown = test.run(&["diagnose", "--text", text]);
+        let calls = std::fs::read_to_string(test.path("calls")).unwrap_or_default();
+        // The field list, by which the scheduler is found, and the one question.
+        assert_eq!(calls.lines().count(), 2, "{calls}");
+        shown
+    };
+    ask(PARTITION).ends(0).says("--partition=gpu instead of gpuu? there are batch, gpu fix");
+    ask(QOS).ends(0).says("--qos=normal instead of norml? there are high, normal");
+    ask(ACCOUNT).ends(0).says("--account=physics instead of phisics? there are physics");
+    // A name that is there was refused for another reason.
+    ask(&ACCOUNT.replace("phisics", "physics")).says("--account=physics is there, but not for");
+    let answer = test.run(&["diagnose", "--text", PARTITION, "--json"]).json();
+    let offer = &answer["diagnoses"][0]["offers"][0];
+    assert_eq!((&offer["what"], &offer["nearest"]), (&"partition".into(), &"gpu".into()));
+}
+
+#[test]
+fn a_list_that_cannot_be_asked_for_is_told() {
+    let test = cluster("offers-refused");
+    test.client("sacctmgr", "echo 'sacctmgr: error: Problem talking to the database' >&2; exit 1");
+    test.run(&["diagnose", "--text", QOS])
+        .ends(0)
+        .says("warning: which QOS there are could not be asked: ")
+        .says("Problem talking to the database");
+    // What names none of the three asks nothing.
+    let _ = std::fs::remove_file(test.path("calls"));
+    test.run(&["diagnose", "--text", "CUDA out of memory"]);
+    assert!(!test.path("calls").exists());
+    // Where there is no scheduler, nobody misses the list.
+    let alone = Test::new("offers-alone").run(&["diagnose", "--text", PARTITION]);
+    alone.ends(0).says("(submit_partition_qos)");
+    assert!(!alone.stdout.contains("warning"), "{}", alone.all());
 }

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use super::Diagnosis;
 use super::shared::Dated;
 use super::surroundings::Surroundings;
-use crate::classify::Rules;
+use super::{Diagnosis, history};
+use crate::classify::{Rules, Silence};
 use crate::model::{Edit, Notice, Outcome, Verdict};
-use crate::patch::{self, Altered, Patch, Target};
+use crate::patch::{self, Altered, Patch, Refused, Target};
 use crate::sched::SchedError;
 use crate::script::{self, Ignored, NoteKind};
 use crate::text;
@@ -31,15 +31,28 @@ fn first_edits(rules: &Rules, verdict: &Verdict) -> Vec<Edit> {
 pub(super) fn propose(
     rules: &Rules,
     told: &mut Diagnosis,
+    silence: Option<Silence>,
     surroundings: &mut impl Surroundings,
 ) -> Option<Patch> {
     let Diagnosis { job, logs, notices, verdict, .. } = told;
-    let edits = first_edits(rules, verdict);
+    let mut edits = first_edits(rules, verdict);
     if let Some((_, bytes)) = surroundings.script_at_hand() {
         notices.extend(unread_directives(bytes, &edits));
     }
     if edits.is_empty() {
         return None;
+    }
+    let mut refused = Vec::new();
+    if let Some(at) = edits.iter().position(|edit| *edit == Edit::Time) {
+        if let Some(why) = history::had_enough(job, surroundings) {
+            refused.push(Refused { edit: edits.remove(at), why });
+            if edits.is_empty() {
+                return Some(Patch { refused, ..Patch::default() });
+            }
+        } else if let Some(silence) = silence {
+            let text = format!("{silence}: look whether it stood still before it gets more time");
+            notices.push(Notice::warning("silent", text));
+        }
     }
     // Only a larger request can meet a limit: nothing is asked of the scheduler for the rest.
     let is_larger = edits.iter().any(|edit| matches!(edit, Edit::Memory | Edit::Time));
@@ -81,7 +94,8 @@ pub(super) fn propose(
         environments: &environments,
         missing_directory: missing.and_then(Path::to_str),
     };
-    let patch = patch::propose(&target, &edits);
+    let mut patch = patch::propose(&target, &edits);
+    patch.refused.extend(refused);
     notices.extend(patch.altered.map(not_exact));
     Some(patch)
 }

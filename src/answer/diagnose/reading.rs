@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::{Engine, LogReport, Quoted};
+use crate::classify::END;
 use crate::host::{Content, Unpacked, is_packed};
 use crate::logs::{self, Line, Located, Scan, Scanner};
 use crate::model::{Job, Known, Notice, StepId, Stream};
@@ -15,10 +16,46 @@ pub(super) struct Scanned {
     pub(super) step: Option<StepId>,
     pub(super) task: Option<u64>,
     pub(super) scan: Scan,
+    /// Its last bytes, where they are wanted.
+    pub(super) end: Option<Vec<u8>>,
+    /// The log itself, to be read again; `None` for a packed one.
+    pub(super) content: Option<Box<dyn Content>>,
 }
 
+impl Scanned {
+    /// Its first and its last lines, in which tools that submit jobs name themselves.
+    pub(super) fn edges(&self) -> String {
+        let mut head = vec![0; HEAD];
+        let content = self.content.as_deref();
+        let count = content.and_then(|content| content.read_at(0, &mut head).ok()).unwrap_or(0);
+        let tail = self.scan.tail.iter().map(|line| line.text.as_str());
+        let head = lines(&head[..count]);
+        std::iter::once(head.as_str()).chain(tail).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Its last lines, as many as there are in a megabyte.
+    pub(super) fn last_lines(&self) -> String {
+        let content = self.content.as_deref();
+        let end = content.and_then(|content| end(content, self.scan.size));
+        end.map(|bytes| lines(&bytes)).unwrap_or_default()
+    }
+}
+
+/// Bytes of a log as clean lines.
+fn lines(bytes: &[u8]) -> String {
+    bytes.split(|&byte| byte == b'\n').map(text::clean_line).collect::<Vec<_>>().join("\n")
+}
+
+/// So much of a log's beginning is looked at for the name of a tool.
+const HEAD: usize = 4 << 10;
+
 /// Reads every log that was found; of each there is a report, of those that were read a scan.
-pub(super) fn read_logs(engine: &Engine, located: Vec<Located>) -> (Vec<Scanned>, Vec<LogReport>) {
+/// `alone` says that nothing but the logs themselves tells how the run ended.
+pub(super) fn read_logs(
+    engine: &Engine,
+    located: Vec<Located>,
+    alone: bool,
+) -> (Vec<Scanned>, Vec<LogReport>) {
     let read: Vec<(LogReport, Option<Scanned>)> = located
         .into_par_iter()
         .map(|log| {
@@ -39,12 +76,12 @@ pub(super) fn read_logs(engine: &Engine, located: Vec<Located>) -> (Vec<Scanned>
                 }
                 Ok(content) => {
                     report.unpacked = is_packed(&*content);
-                    let scan = scan(&engine.scanner, content, engine.scan);
+                    let (scan, end, content) = scan(&engine.scanner, content, engine.scan, alone);
                     report.size = Known::Value(scan.size);
                     report.scanned = Known::Value(scan.scanned);
                     report.trouble.clone_from(&scan.stopped);
                     let Located { path, stream, step, task, .. } = log;
-                    (report, Some(Scanned { path, stream, step, task, scan }))
+                    (report, Some(Scanned { path, stream, step, task, scan, end, content }))
                 }
             }
         })
@@ -53,16 +90,40 @@ pub(super) fn read_logs(engine: &Engine, located: Vec<Located>) -> (Vec<Scanned>
     (scanned.into_iter().flatten().collect(), reports)
 }
 
-/// One pass over a log, packed or not. Why a packed one gave no more comes before what the pass
-/// itself has to say.
-fn scan(scanner: &Scanner, content: Box<dyn Content>, limits: logs::Limits) -> Scan {
+/// One pass over a log, packed or not, its end where that is wanted, and what is not packed. Why a packed one gave no
+/// more comes before what the pass itself has to say.
+fn scan(
+    scanner: &Scanner,
+    content: Box<dyn Content>,
+    limits: logs::Limits,
+    alone: bool,
+) -> (Scan, Option<Vec<u8>>, Option<Box<dyn Content>>) {
+    let ending = |content: &dyn Content, scan: &Scan| alone.then(|| end(content, scan.size))?;
     if !is_packed(&*content) {
-        return scanner.scan(&*content, limits);
+        let scan = scanner.scan(&*content, limits);
+        let end = ending(&*content, &scan);
+        return (scan, end, Some(content));
     }
     let text = Unpacked::new(content, limits.bytes);
     let mut scan = scanner.scan(&text, limits);
+    let end = ending(&text, &scan);
     scan.stopped = text.trouble().map(str::to_owned).or(scan.stopped);
-    scan
+    (scan, end, None)
+}
+
+/// The last bytes of a log; `None` where they cannot be had whole.
+fn end(content: &dyn Content, size: u64) -> Option<Vec<u8>> {
+    let length = usize::try_from(size).unwrap_or(END).min(END);
+    let mut bytes = vec![0; length];
+    let mut filled = 0;
+    while filled < length {
+        let at = size - (length - filled) as u64;
+        match content.read_at(at, &mut bytes[filled..]) {
+            Ok(0) | Err(_) => return None,
+            Ok(count) => filled += count,
+        }
+    }
+    Some(bytes)
 }
 
 /// What to say of the logs of a job beside their reports.

@@ -7,14 +7,16 @@ use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
 
+use jiff::SignedDuration;
+
 use crate::host::FileErrorKind;
 use crate::logs::{self, Asked, Located};
-use crate::model::Job;
-use crate::sched::{Backend, Reason, SchedError};
+use crate::model::{Job, JobId};
+use crate::sched::{Backend, Filter, Reason, SchedError, Users};
 use crate::script::{self, Script};
 
-use super::Hints;
 use super::shared::{Dated, Shared};
+use super::{Diagnosis, Engine, Hints, one};
 
 /// Where a script came from and its bytes, or every place that had none.
 pub(in crate::answer) type FoundScript = Result<(String, Vec<u8>), Vec<String>>;
@@ -45,6 +47,20 @@ pub(in crate::answer) trait Surroundings {
 
     /// Whether a file is there to be read.
     fn has_file(&self, path: &Path) -> bool;
+
+    /// Jobs of the same owner and name that began in the month before; `None` where nobody can be
+    /// asked, or does not answer.
+    fn same_work(&self, job: &Job) -> Option<Vec<Job>>;
+
+    /// The scheduler, where it may be asked.
+    fn backend(&self) -> Option<&Backend<'_>>;
+
+    /// The diagnoses of jobs that this one submitted; `None` where nobody can be asked.
+    fn children(
+        &self,
+        engine: &Engine,
+        ids: &[JobId],
+    ) -> Option<Result<Vec<Diagnosis>, SchedError>>;
 }
 
 /// The cluster, as far as this user may see it.
@@ -53,15 +69,31 @@ pub(super) struct Cluster<'c, 'w> {
     hints: &'c Hints,
     shared: &'c Shared<'w>,
     script: OnceCell<Arc<FoundScript>>,
+    /// Whether the scheduler is not to be asked: of a child everything comes from its record.
+    silent: bool,
+    /// Whether the history of the same work may be asked for: not for every task of an array.
+    asks_history: bool,
 }
+
+/// How far back the same work is looked for.
+const MONTH: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 impl<'c, 'w> Cluster<'c, 'w> {
     pub(super) fn new(backend: &'c Backend<'w>, hints: &'c Hints, shared: &'c Shared<'w>) -> Self {
-        Self { backend, hints, shared, script: OnceCell::new() }
+        let script = OnceCell::new();
+        Self { backend, hints, shared, script, silent: false, asks_history: true }
+    }
+
+    /// The same for one of many jobs.
+    pub(super) fn one_of_many(self, many: bool) -> Self {
+        Self { asks_history: !many, ..self }
     }
 
     fn read_script(&self, job: &Job) -> &FoundScript {
-        self.script.get_or_init(|| self.shared.script(self.backend, job))
+        self.script.get_or_init(|| {
+            let nobody = || Arc::new(Err(Vec::new()));
+            if self.silent { nobody() } else { self.shared.script(self.backend, job) }
+        })
     }
 }
 
@@ -98,7 +130,8 @@ impl Surroundings for Cluster<'_, '_> {
     }
 
     fn limits(&self, job: &Job, partition: &str) -> Option<Result<Dated, SchedError>> {
-        self.shared.limits(self.backend, job, partition)
+        let asked = || self.shared.limits(self.backend, job, partition);
+        if self.silent { None } else { asked() }
     }
 
     fn lacks_directory(&self, path: &Path) -> bool {
@@ -108,6 +141,40 @@ impl Surroundings for Cluster<'_, '_> {
 
     fn has_file(&self, path: &Path) -> bool {
         self.shared.world.cluster.open(path).is_ok()
+    }
+
+    fn same_work(&self, job: &Job) -> Option<Vec<Job>> {
+        let facts = self.backend.jobs.as_ref().filter(|_| !self.silent && self.asks_history)?;
+        let until = job.ended.get().or_else(|| job.submitted.get())?;
+        let filter = Filter {
+            users: Users::Named(vec![job.user.clone()?]),
+            states: vec!["COMPLETED".to_owned()],
+            accounts: Vec::new(),
+            partitions: Vec::new(),
+            names: vec![Some(job.name.clone()).filter(|name| !name.is_empty())?],
+            since: until.checked_sub(MONTH).ok()?,
+            until,
+        };
+        Some(facts.list(&filter).ok()?.value)
+    }
+
+    fn backend(&self) -> Option<&Backend<'_>> {
+        Some(self.backend).filter(|_| !self.silent)
+    }
+
+    fn children(
+        &self,
+        engine: &Engine,
+        ids: &[JobId],
+    ) -> Option<Result<Vec<Diagnosis>, SchedError>> {
+        let facts = self.backend.jobs.as_ref().filter(|_| !self.silent)?;
+        Some(facts.several(ids).map(|found| {
+            let diagnose = |job| {
+                let cluster = Self::new(self.backend, self.hints, self.shared);
+                one(engine, job, &mut Cluster { silent: true, ..cluster })
+            };
+            found.value.into_iter().map(diagnose).collect()
+        }))
     }
 }
 
@@ -152,6 +219,18 @@ impl Surroundings for AtHand {
 
     fn has_file(&self, _: &Path) -> bool {
         false
+    }
+
+    fn same_work(&self, _: &Job) -> Option<Vec<Job>> {
+        None
+    }
+
+    fn backend(&self) -> Option<&Backend<'_>> {
+        None
+    }
+
+    fn children(&self, _: &Engine, _: &[JobId]) -> Option<Result<Vec<Diagnosis>, SchedError>> {
+        None
     }
 }
 

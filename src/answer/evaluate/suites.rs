@@ -13,7 +13,7 @@ use crate::eval::{
     Wrong,
 };
 use crate::host::{Content, FileError};
-use crate::model::{Cause, Job, JobId, Notice, Place, Source, State, Stream};
+use crate::model::{BaseState, Cause, Job, JobId, Notice, Place, Source, State, Stream};
 
 /// Which suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -34,7 +34,7 @@ impl Suite {
     fn usual(self) -> &'static [&'static str] {
         match self {
             Self::Negatives => &["eval/suites/negatives/index.tsv"],
-            Self::Mutations => &["eval/cases.jsonl"],
+            Self::Mutations => &["eval/reports.jsonl"],
             Self::Cascades => &[],
             Self::Messages => &[
                 "eval/suites/messages/20.11.tsv",
@@ -217,6 +217,9 @@ fn mutations(
     let part = |(mutation, name): (Mutation, &str)| {
         let moved = runs.par_iter().zip(&before).filter_map(|((case, texts), before)| {
             let before = before.as_ref().ok()?;
+            if mutation.adds_work() && fell_silent(texts, before) {
+                return None;
+            }
             let damaged = |text: &str| mutation.apply(text, &case.root_cause_line, padding);
             let (out, err) = (damaged(&texts.out), damaged(&texts.err));
             if out.is_none() && err.is_none() {
@@ -232,6 +235,18 @@ fn mutations(
         Part::of(name, moved.collect())
     };
     Ok(Mutation::ALL.into_iter().map(part).collect())
+}
+
+/// Whether a run failed in what its record does not tell of: it lasted until its limit and is held to
+/// have failed before, or it is called completed. That nothing followed is what tells so, and work
+/// after it would tell the opposite.
+fn fell_silent(texts: &Texts, verdict: &str) -> bool {
+    let state = texts.record.get("State").map(|text| State::parse(text).base);
+    match state {
+        Some(BaseState::Timeout) => verdict != "time_limit",
+        Some(BaseState::Completed) => verdict != HEALTHY,
+        _ => false,
+    }
 }
 
 /// Made jobs, by what happened first and where the ranks write.

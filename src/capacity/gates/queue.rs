@@ -147,13 +147,19 @@ fn account(gates_of: &Gates<'_>, queue: &Queue, way: &Way, gates: &mut Vec<Gate>
     let is_unread = cluster.lacks(Reading::Associations);
     let has_right = gates_of.right(queue, way).is_some();
     let is_root = cluster.identity.uid == Known::Value(0);
-    if !is_unread && !has_right && gates_of.enforces("associations") && !is_root {
+    let is_enforced = gates_of.is_enforced("associations");
+    if !is_unread && !has_right && is_enforced != Some(false) && !is_root {
         let mine = cluster.accounts();
         let text = match &way.account {
             Some(account) => format!("you may not charge account {account} in partition {name}"),
             None if mine.is_empty() => "you have no account on this cluster".to_owned(),
             None => format!("none of your accounts may be charged in partition {name}"),
         };
+        if is_enforced.is_none() {
+            let text = format!("{text}, and whether one is needed could not be read");
+            gates.push(Gate::unchecked("NO_ASSOCIATION", "association", text));
+            return;
+        }
         let gate = Gate::fatal("NO_ASSOCIATION", "association", text);
         gates.push(match mine.as_slice() {
             [] => gate.lift("ask the site for an account: nothing you submit will run"),
@@ -186,6 +192,24 @@ fn account(gates_of: &Gates<'_>, queue: &Queue, way: &Way, gates: &mut Vec<Gate>
     let denied = queue.denied_accounts.iter().any(|known| known.eq_ignore_ascii_case(account));
     // Where both are set, only who is let in counts (`man slurm.conf`).
     let is_refused = if is_listed { !queue.accounts.lets_in(account) } else { denied };
+    let above = gates_of.above(account);
+    let by_parent = above.iter().find(|above| {
+        if is_listed {
+            is_refused && queue.accounts.lets_in(above)
+        } else {
+            !is_refused
+                && queue.denied_accounts.iter().any(|known| known.eq_ignore_ascii_case(above))
+        }
+    });
+    if let Some(parent) = by_parent {
+        // Newer manuals call the lists hierarchical; older ones say nothing of it.
+        let text = format!(
+            "partition {name} lists account {parent}, above {account}; whether that counts for \
+             {account} differs between releases of Slurm"
+        );
+        gates.push(Gate::unchecked("ACCOUNT_BY_PARENT", source, text));
+        return;
+    }
     if is_refused {
         let lets_in = |other: &&str| {
             if is_listed {

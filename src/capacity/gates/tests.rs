@@ -137,10 +137,27 @@ fn an_account_that_is_not_mine_is_refused() {
         (judged.codes(), judged.term),
         (vec!["no_association fatal".to_owned()], Term::NoAccess)
     );
+    // Where what is enforced could not be read, it is not known whether that matters.
+    let unread = Lab::new().says("show assoc ", "").refuses("show config", "no\n");
+    assert_eq!(codes(&unread, &[]), ["no_association unchecked"]);
     // A site that enforces nothing needs no account.
     let free =
         Lab::new().says("show assoc ", "").says("show config", "AccountingStorageEnforce = none\n");
     assert_eq!(judge(&free, &[]).term, Term::Open);
+}
+
+#[test]
+fn whether_a_parent_s_name_counts_is_not_guessed() {
+    let tree = "ClusterName=lab Account=science UserName= ParentAccount=root(1)\n\
+                ClusterName=lab Account=physics UserName= ParentAccount=science(2)\n\
+                ClusterName=lab Account=physics UserName=alice(1001) DefAssoc=Yes\n";
+    let only = Lab::new().says("show assoc ", "lab|physics||normal|normal||||||||||||\n");
+    let only = only.says("assoc_mgr", tree);
+    for rule in ["AllowAccounts=science", "DenyAccounts=science"] {
+        let partition = format!("PartitionName=batch Nodes=n1 TotalNodes=1 State=UP {rule}\n");
+        let lab = Lab { answers: only.answers.clone() }.says("show partition", &partition);
+        assert_eq!(codes(&lab, &[]), ["account_by_parent unchecked"], "{rule}");
+    }
 }
 
 #[test]
@@ -463,7 +480,8 @@ fn the_partition_s_qos_comes_before_the_job_s() {
         ("2-00:00:00".to_owned(), "QOS partcap MaxWall")
     );
     let ceilings = gates.ceilings(&cluster.queues[0], &way);
-    assert_eq!(ceilings[0].1, "16");
+    assert_eq!((ceilings[0].most.as_str(), ceilings[0].resource.as_str()), ("16", "CPUs"));
+    assert_eq!(ceilings[0].used, Known::Value("0".to_owned()));
 }
 
 /// The account physics with limits and what is used of them, as the controller tells.

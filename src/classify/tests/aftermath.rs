@@ -5,13 +5,19 @@ use crate::logs::{Limits, Scanner};
 use crate::model::{Job, JobId, Outcome, Place, Source, State, Stream, Verdict};
 
 fn log(scan: &crate::logs::Scan) -> LogFacts<'_> {
-    LogFacts { path: "job.out", stream: Stream::Output, step: None, task: None, scan }
+    LogFacts { path: "job.out", stream: Stream::Output, step: None, task: None, scan, end: None }
 }
 
 /// The family that a log alone names.
 fn alone(text: &str) -> Option<String> {
     let scan = scan(text);
-    first(&decide_text(&RULES, &log(&scan), text.as_bytes()))
+    let end = Some(text.as_bytes());
+    let log = LogFacts { end, ..log(&scan) };
+    let by_text = first(&decide_text(&RULES, &log, text.as_bytes()));
+    // A file is read as the same text is.
+    let facts = Facts { job: None, logs: vec![log], logs_complete: true };
+    assert_eq!(first(&decide(&RULES, &facts)), by_text, "{text}");
+    by_text
 }
 
 /// The verdict on a job that failed with this log.

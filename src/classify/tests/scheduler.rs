@@ -28,10 +28,13 @@ fn waits_for(reason: &str) -> Verdict {
     decide(&RULES, &Facts { job: Some(&job), logs: Vec::new(), logs_complete: false })
 }
 
+fn log<'a>(path: &'a str, scan: &'a crate::logs::Scan) -> LogFacts<'a> {
+    LogFacts { path, stream: Stream::Output, step: None, task: None, scan, end: None }
+}
+
 fn refused(text: &str) -> Verdict {
     let scan = scan(text);
-    let log =
-        LogFacts { path: "text", stream: Stream::Output, step: None, task: None, scan: &scan };
+    let log = log("text", &scan);
     decide_text(&RULES, &log, text.as_bytes())
 }
 
@@ -139,8 +142,7 @@ fn a_wrapper_whose_submissions_are_refused_is_told_why() {
     job.exit = crate::model::Known::Value(crate::model::Exit { code: 1, signal: 0, folded: false });
     let text = "submitting task 7\nsbatch: error: Batch job submission failed: Invalid qos specification\n";
     let scan = scan(text);
-    let log =
-        LogFacts { path: "job.out", stream: Stream::Output, step: None, task: None, scan: &scan };
+    let log = log("job.out", &scan);
     let facts = Facts { job: Some(&job), logs: vec![log], logs_complete: true };
     assert_eq!(family(&decide(&RULES, &facts)), "submit_partition_qos");
 }

@@ -51,6 +51,7 @@ fn judge(job: Option<&Job>, texts: &[&str]) -> Verdict {
         step: None,
         task: None,
         scan,
+        end: None,
     });
     decide(&RULES, &Facts { job, logs: logs.collect(), logs_complete: true })
 }
@@ -91,12 +92,75 @@ fn a_killed_program_is_out_of_memory_whatever_the_job_is_called() {
     assert_eq!(named(&judge(Some(&failed), &[])), "host_oom");
 }
 
+/// The verdict on a job that is called completed, with this as its whole log.
+fn completed(log: &str) -> Verdict {
+    let scan = scan(log);
+    let (path, stream, end) = ("job.out", Stream::Output, Some(log.as_bytes()));
+    let log = LogFacts { path, stream, step: None, task: None, scan: &scan, end };
+    let job = job("COMPLETED", 0, 0);
+    decide(&RULES, &Facts { job: Some(&job), logs: vec![log], logs_complete: true })
+}
+
 #[test]
-fn a_job_that_ended_well_is_healthy_whatever_its_log_says() {
-    // Slurm prints this for page cache (galaxyproject/galaxy#2309).
-    let log = "slurmstepd: error: Exceeded step memory limit at some point. Step may have been partially swapped out to disk.\nCUDA out of memory\nTraceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nKeyError: 'x'\n";
-    let verdict = judge(Some(&job("COMPLETED", 0, 0)), &[log]);
+fn a_job_that_ended_well_is_healthy_whatever_words_its_log_holds() {
+    // Slurm prints the first line for page cache (galaxyproject/galaxy#2309).
+    let log = "slurmstepd: error: Exceeded step memory limit at some point. Step may have been partially swapped out to disk.\nCUDA out of memory\nSegmentation fault\nTraceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nKeyError: 'x'\nstep 1\nstep 2\nstep 3\n";
+    let verdict = completed(log);
     assert_eq!((verdict.outcome, verdict.causes.len()), (Outcome::Healthy, 0));
+    assert_eq!(named(&completed("CUDA out of memory\nbash: foo: command not found\n")), "Healthy");
+}
+
+#[test]
+fn an_exception_as_the_last_thing_belies_a_completed_job() {
+    let raised = "step 1\nTraceback (most recent call last):\n  File \"/home/u/a.py\", line 1, in <module>\nKeyError: 'x'\n";
+    let verdict = completed(raised);
+    assert_eq!(named(&verdict), "application_error");
+    let told = &verdict.causes[0].evidence;
+    assert!(told.iter().any(|e| e.text.starts_with("State COMPLETED: ")), "{told:?}");
+    // A logger that prints the exception it caught says so, or goes on.
+    assert_eq!(named(&completed(&format!("{raised}retrying without it\n"))), "Healthy");
+    assert_eq!(named(&completed(&format!("{raised}step 2\nstep 3\nstep 4\n"))), "Healthy");
+}
+
+#[test]
+fn a_calculation_that_did_not_converge_belies_a_completed_job() {
+    // Quantum ESPRESSO ends with 0 all the same.
+    let log = "     iteration #100     ecut=    40.00 Ry\n     convergence NOT achieved after 100 iterations: stopping\n     PWSCF        :   1m 2.03s CPU   1m 3.11s WALL\n   JOB DONE.\n";
+    assert_eq!(named(&completed(log)), "numeric_divergence");
+    let later = format!("{log}     convergence has been achieved in  12 iterations: converged\n");
+    assert_eq!(named(&completed(&later)), "Healthy");
+}
+
+#[test]
+fn a_silence_after_steady_lines_is_a_hang_and_a_quiet_program_none() {
+    let limit = "slurmstepd-c01: error: *** JOB 67 ON c01 CANCELLED AT 2026-11-30T22:35:42 DUE TO TIME LIMIT ***\n";
+    let mut run = job("TIMEOUT", 0, 0);
+    run.elapsed = Known::Value(Span::seconds(12 * 3600));
+    run.limit = run.elapsed.clone();
+    run.ended = Known::Value("2026-11-30T21:35:42Z".parse().expect("a time"));
+    // Twelve hours of CPU: ranks that wait for each other may spin.
+    run.cpu_time = run.elapsed.clone();
+    let steps = |hour: u32| -> String {
+        let line = |minute| format!("2026-11-30 {hour:02}:{minute:02}:00 INFO step {minute}\n");
+        (10..25).map(line).collect()
+    };
+    // A line a minute, the last at 14:24: eight hours of nothing.
+    let silent = judge(Some(&run), &[&format!("{}{limit}", steps(14))]);
+    assert_eq!(named(&silent), "hang");
+    let told = &silent.causes[0].evidence[0].text;
+    assert!(told.contains("the last 08:11:42 of 12:00:00 nothing was written"), "{told}");
+    assert!(told.contains("at most 00:01:00 apart"), "{told}");
+    // It wrote until eleven minutes before the end.
+    assert_eq!(named(&judge(Some(&run), &[&format!("{}{limit}", steps(22))])), "time_limit");
+    // A last line without a time may have been written at any time.
+    let untold = format!("{}checkpoint\n{limit}", steps(14));
+    assert_eq!(named(&judge(Some(&run), &[&untold])), "time_limit");
+    // Three lines tell no habit; CPUs that did next to nothing tell it instead.
+    let few: String = steps(14).split_inclusive('\n').take(3).collect();
+    let few = format!("{few}{limit}");
+    assert_eq!(named(&judge(Some(&run), &[&few])), "time_limit");
+    run.cpu_time = Known::Value(Span::seconds(12 * 3600 / 20));
+    assert_eq!(named(&judge(Some(&run), &[&few])), "hang");
 }
 
 #[test]
@@ -306,6 +370,27 @@ fn a_benign_probe_hours_before_the_end_is_no_cause() {
     let verdict = judge(Some(&job("FAILED", 1, 0)), &[last]);
     assert_eq!(named(&verdict), "file_not_found");
     assert_eq!(verdict.causes[0].captures["path"], "/data/inputs/config.yaml");
+}
+
+#[test]
+fn work_after_the_last_trouble_of_a_failed_run_tells_no_trouble_from_another() {
+    let work = "step 1 loss 0.3\n";
+    let raised = "Traceback (most recent call last):\n  File \"/home/u/a.py\", line 4, in main\nKeyError: 'DATA_ROOT'\n";
+    // A warning-level trouble that the program got over, then the one that ended it.
+    let both = format!("mpirun: command not found\n{}{raised}", work.repeat(80));
+    for after in [0, 40, 3000] {
+        let log = format!("{both}{}", work.repeat(after));
+        let verdict = judge(Some(&job("FAILED", 1, 0)), &[&log]);
+        assert_eq!(named(&verdict), named(&judge(Some(&job("FAILED", 1, 0)), &[&both])), "{after}");
+        let alone = format!("{raised}{}", work.repeat(after));
+        let verdict = judge(Some(&job("FAILED", 1, 0)), &[&alone]);
+        assert_eq!(named(&verdict), "application_error", "{after}");
+    }
+    let confidence = |after| {
+        let log = format!("{raised}{}", work.repeat(after));
+        judge(Some(&job("FAILED", 1, 0)), &[&log]).causes[0].confidence.score
+    };
+    assert!(confidence(3000) < confidence(40) && confidence(40) < confidence(0));
 }
 
 #[test]

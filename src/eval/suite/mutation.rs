@@ -54,6 +54,11 @@ impl Mutation {
         (Self::French, "French libc"),
     ];
 
+    /// Whether lines of work follow the end of the log.
+    pub fn adds_work(self) -> bool {
+        matches!(self, Self::MoreWork | Self::PaddingAround)
+    }
+
     /// The log after it; `None` where it would change nothing. `root` is the line that tells the
     /// cause, empty where none does; `padding` is in bytes, for either side.
     pub fn apply(self, log: &str, root: &str, padding: u64) -> Option<Box<dyn Content>> {

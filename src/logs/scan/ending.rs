@@ -19,6 +19,9 @@ pub(super) const COUNTED: usize = 1000;
 const FARTHEST: u64 = 16 << 20;
 /// So much of a line tells its form.
 const FORM: usize = 1024;
+/// Lines of a failure that may follow the last of it that holds a literal, and in how many bytes.
+const REST: usize = 8;
+const REST_BYTES: u64 = 4 << 10;
 
 /// The end of a stream.
 #[derive(Debug, Default)]
@@ -72,6 +75,11 @@ impl Ending {
             }
             reach *= 16;
         }
+    }
+
+    /// Whether an offset lies in the lines that are counted.
+    pub(super) fn reaches(&self, offset: u64) -> bool {
+        self.starts.first().is_some_and(|&first| first <= offset)
     }
 
     /// How many lines that are not blank begin after an offset, at most 1000.
@@ -157,6 +165,13 @@ impl Ending {
         let starts = kept.iter().map(|&start| from + start as u64).collect();
         Self { tail, starts, lines, frames }
     }
+}
+
+/// How many bytes the line at an offset and the few after it have.
+pub(super) fn lines_from(content: &dyn Content, offset: u64) -> io::Result<u64> {
+    let bytes = read(content, offset, content.size().min(offset + REST_BYTES))?;
+    let end = memchr_iter(b'\n', &bytes).nth(REST).map_or(bytes.len(), |end| end + 1);
+    Ok(end as u64)
 }
 
 /// How many of the offsets, which are in order, lie behind one; at most 1000.

@@ -414,6 +414,20 @@ fn lines_of_an_error_that_is_repeated_are_no_other_lines() {
     assert_eq!((last.line.number, last.other_lines_after), (None, 2));
 }
 
+#[test]
+fn two_hits_can_be_compared_however_much_follows_both() {
+    let trouble = "error: one\nstep 1\nstep 2\nerror: two\nbye\n";
+    let near = scan(&["error: "], trouble);
+    let far = scan(&["error: "], format!("{trouble}{}", "step 3\n".repeat(100_000)));
+    let apart = |scan: &Scan| scan.hits[0].other_lines_after - scan.hits[1].other_lines_after;
+    assert_eq!((apart(&near), apart(&far)), (2, 2));
+    assert!(far.hits[1].other_lines_after >= 1000);
+    assert!(near.last_told.is_empty());
+    let shown: Vec<&str> = far.last_told.iter().map(|line| line.text.as_str()).collect();
+    assert_eq!(shown[..5], ["error: one", "step 1", "step 2", "error: two", "bye"]);
+    assert!(far.last_told.len() < 20, "{}", far.last_told.len());
+}
+
 /// A key that was never used for anything.
 fn key(lines: usize) -> String {
     let body = format!("{}\n", "MIIEvQIBADANBgkq".repeat(4)).repeat(lines);

@@ -22,6 +22,16 @@ const LIMIT: u64 = 256 << 20;
 /// The kernel's word for the name of this machine.
 const HOST: &str = "/proc/sys/kernel/hostname";
 
+/// A program and its arguments.
+type Query = (&'static str, &'static [&'static str]);
+
+/// `--details` adds the generic resources in use; `--all` what belongs to hidden partitions.
+const NODES: Query = ("scontrol", &["--all", "--details", "--oneliner", "show", "node"]);
+const PARTITIONS: Query = ("scontrol", &["--all", "--oneliner", "show", "partition"]);
+const RESERVATIONS: Query = ("scontrol", &["--all", "--oneliner", "show", "reservation"]);
+/// How `sacctmgr` is asked.
+const ACCOUNTING: [&str; 4] = ["--readonly", "--noheader", "--parsable2", "show"];
+
 /// Questions about nodes, partitions, limits and who may use them.
 pub struct Nodes<'h> {
     runner: &'h dyn Runner,
@@ -57,19 +67,38 @@ impl<'h> Nodes<'h> {
         let name = controller.setting("ClusterName").map(str::to_owned);
         let identity = self.identity(&mut failures);
 
-        let [nodes, queues, reservations, jobs, qos, associations, usage] =
+        // Each answer is read where it arrives, so that no text is kept longer than it takes.
+        let (clock, here) = (&clock, name.as_deref());
+        let (nodes, queues, reservations, jobs, qos, associations, account_use) =
             thread::scope(|scope| {
-                let commands = self.commands(&identity, name.as_deref());
-                commands
-                    .map(|cmd| scope.spawn(move || cmd.map_or_else(Err, |cmd| self.bytes(&cmd))))
-                    .map(|query| {
-                        query.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                    })
+                let nodes = scope.spawn(|| self.ask(&NODES, |text| nodes::nodes(text, clock)));
+                let queues = scope.spawn(|| self.ask(&PARTITIONS, partitions::queues));
+                let held = scope.spawn(|| {
+                    self.ask(&RESERVATIONS, |text| reservations::reservations(text, clock))
+                });
+                let jobs = scope.spawn(|| {
+                    let cmd = Cmd::new("squeue", &["--all", "--noheader"]).arg(queued::format());
+                    self.read(cmd, |text| queued::jobs(text, clock))
+                });
+                let qos = scope.spawn(|| self.read(qos_query(), limits::qos));
+                let rights = scope.spawn(|| {
+                    let cmd = association_query(user_of(&identity)?, here);
+                    self.read(cmd, |text| limits::associations(text, here))
+                });
+                let usage = scope
+                    .spawn(|| self.read(usage_query(user_of(&identity)?), limits::account_use));
+                (
+                    joined(nodes),
+                    joined(queues),
+                    joined(held),
+                    joined(jobs),
+                    joined(qos),
+                    joined(rights),
+                    joined(usage),
+                )
             });
         // Without these there is nothing to judge.
-        let (nodes, queues) = (nodes?, queues?);
-        let (nodes, mut notices) = nodes::nodes(&nodes, &clock);
-        let queues = partitions::queues(&queues);
+        let ((nodes, mut notices), queues) = (nodes?, queues?);
         for (is_empty, what) in [(nodes.is_empty(), "node"), (queues.is_empty(), "partition")] {
             if is_empty {
                 return Err(SchedError::Failed {
@@ -78,26 +107,25 @@ impl<'h> Nodes<'h> {
                 });
             }
         }
-        let reservations = part(Reading::Reservations, reservations, &mut failures);
-        let jobs = part(Reading::Jobs, jobs, &mut failures);
-        let qos = part(Reading::Qos, qos, &mut failures);
-        let associations = part(Reading::Associations, associations, &mut failures);
-        let usage = part(Reading::Usage, usage, &mut failures);
-        let (jobs, unreadable) = queued::jobs(&jobs, &clock);
+        let (jobs, unreadable) = part(Reading::Jobs, jobs, &mut failures);
         if unreadable > 0 {
             notices.push(super::unreadable_rows(unreadable));
         }
+        let reservations = part(Reading::Reservations, reservations, &mut failures);
+        let qos = part(Reading::Qos, qos, &mut failures);
+        let associations = part(Reading::Associations, associations, &mut failures);
+        let account_use = part(Reading::Usage, account_use, &mut failures);
         let mut cluster = Cluster {
             backend: "slurm",
-            associations: limits::associations(&associations, name.as_deref()),
             name,
             taken_at: self.runner.now(),
             identity,
             nodes,
             queues,
-            qos: limits::qos(&qos),
-            account_use: limits::account_use(&usage),
-            reservations: reservations::reservations(&reservations, &clock),
+            qos,
+            associations,
+            account_use,
+            reservations,
             jobs,
             licences: Vec::new(),
             controller,
@@ -114,41 +142,14 @@ impl<'h> Nodes<'h> {
         Ok(shares::shares(&self.bytes(&cmd)?))
     }
 
-    /// The queries of one reading, in the order in which they are taken apart.
-    fn commands(&self, identity: &Identity, cluster: Option<&str>) -> [Result<Cmd, SchedError>; 7] {
-        let ask =
-            |program, args: &[&str]| Cmd::new(program, args).deadline(self.deadline).cap(LIMIT);
-        let who = identity.user.as_deref();
-        let mine = |cmd: &dyn Fn(&str) -> Cmd| {
-            who.map(cmd).ok_or_else(|| SchedError::Failed {
-                command: "id".to_owned(),
-                message: "the caller's login name is not known".to_owned(),
-            })
-        };
-        let account = ["--readonly", "--noheader", "--parsable2", "show"];
-        [
-            // `--details` adds the generic resources in use; `--all` nodes of hidden partitions.
-            Ok(ask("scontrol", &["--all", "--details", "--oneliner", "show", "node"])),
-            Ok(ask("scontrol", &["--all", "--oneliner", "show", "partition"])),
-            Ok(ask("scontrol", &["--all", "--oneliner", "show", "reservation"])),
-            Ok(ask("squeue", &["--all", "--noheader"]).arg(queued::format())),
-            Ok(ask("sacctmgr", &account).arg("qos").arg(limits::qos_format())),
-            mine(&|user| {
-                let cmd = ask("sacctmgr", &account).arg("assoc").arg("where");
-                let cmd = cmd.arg(format!("user={user}"));
-                let cmd = match cluster {
-                    Some(cluster) => cmd.arg(format!("cluster={cluster}")),
-                    None => cmd,
-                };
-                cmd.arg(limits::association_format())
-            }),
-            // Every account with its limits and use; of the users only the caller.
-            mine(&|user| {
-                ask("scontrol", &["--oneliner", "show", "assoc_mgr"])
-                    .arg(format!("users={user}"))
-                    .arg("flags=assoc")
-            }),
-        ]
+    fn ask<T>(&self, (program, args): &Query, read: impl Fn(&[u8]) -> T) -> Result<T, SchedError> {
+        self.read(Cmd::new(program, args), read)
+    }
+
+    /// Runs a query and reads what it prints.
+    fn read<T>(&self, cmd: Cmd, read: impl Fn(&[u8]) -> T) -> Result<T, SchedError> {
+        let output = self.bytes(&cmd.deadline(self.deadline).cap(LIMIT))?;
+        Ok(read(&output))
     }
 
     fn settings(&self) -> &Result<Vec<u8>, SchedError> {
@@ -178,6 +179,39 @@ impl<'h> Nodes<'h> {
         }
         Err(refusal::meaning(cmd, &output))
     }
+}
+
+/// The caller's login name.
+fn user_of(identity: &Identity) -> Result<&str, SchedError> {
+    identity.user.as_deref().ok_or_else(|| SchedError::Failed {
+        command: "id".to_owned(),
+        message: "the caller's login name is not known".to_owned(),
+    })
+}
+
+fn qos_query() -> Cmd {
+    Cmd::new("sacctmgr", &ACCOUNTING).arg("qos").arg(limits::qos_format())
+}
+
+fn association_query(user: &str, cluster: Option<&str>) -> Cmd {
+    let cmd = Cmd::new("sacctmgr", &ACCOUNTING).arg("assoc").arg("where");
+    let cmd = cmd.arg(format!("user={user}"));
+    let cmd = match cluster {
+        Some(cluster) => cmd.arg(format!("cluster={cluster}")),
+        None => cmd,
+    };
+    cmd.arg(limits::association_format())
+}
+
+/// Every account with its limits and use; of the users only the caller.
+fn usage_query(user: &str) -> Cmd {
+    let cmd = Cmd::new("scontrol", &["--oneliner", "show", "assoc_mgr"]);
+    cmd.arg(format!("users={user}")).arg("flags=assoc")
+}
+
+/// The result of a thread; its panic goes on here.
+fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// A part of the answer, or nothing and why.

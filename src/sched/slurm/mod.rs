@@ -13,6 +13,7 @@ mod controller;
 mod fields;
 mod limits;
 mod nodes;
+mod offers;
 mod partitions;
 mod past;
 mod probe;
@@ -50,6 +51,7 @@ use crate::script::parse_submit_line;
 use super::{Backend, Filter, Found, Need, SchedError, Users};
 pub use cluster::Nodes;
 use fields::{Field, Fields, Layout};
+pub use offers::Association;
 pub use probe::{Answer, Probe, Question};
 use records::{Reading, Records};
 use release::{Release, Version};
@@ -128,7 +130,7 @@ impl<'h> Jobs<'h> {
     /// heterogeneous job, or one. Each is the newest run, with its steps and its earlier runs.
     pub fn job(&self, id: &JobId) -> Result<Found<Vec<Job>>, SchedError> {
         let mut notices = Vec::new();
-        let (mut jobs, refusal) = match self.recorded(id, &mut notices) {
+        let (mut jobs, refusal) = match self.recorded(std::slice::from_ref(id), &mut notices) {
             Ok(jobs) => (jobs, None),
             Err(refusal) => (Vec::new(), Some(refusal)),
         };
@@ -144,6 +146,14 @@ impl<'h> Jobs<'h> {
             job.id.cluster.clone_from(&id.cluster);
         }
         Ok(Found { value: jobs, notices })
+    }
+
+    /// What accounting holds about several jobs, asked for at once; those it does not know are left
+    /// out. They are of one cluster.
+    pub fn several(&self, ids: &[JobId]) -> Result<Found<Vec<Job>>, SchedError> {
+        let mut notices = Vec::new();
+        let value = self.recorded(ids, &mut notices)?;
+        Ok(Found { value, notices })
     }
 
     /// The jobs of a window, newest run of each, without steps or usage.
@@ -278,8 +288,10 @@ impl<'h> Jobs<'h> {
         fields.as_ref().map_err(SchedError::clone)
     }
 
-    /// What accounting holds about an id; empty when it holds nothing.
-    fn recorded(&self, id: &JobId, notices: &mut Vec<Notice>) -> Result<Vec<Job>, SchedError> {
+    /// What accounting holds about ids of one cluster; empty when it holds nothing.
+    fn recorded(&self, ids: &[JobId], notices: &mut Vec<Notice>) -> Result<Vec<Job>, SchedError> {
+        let Some(first) = ids.first() else { return Ok(Vec::new()) };
+        let asked: Vec<String> = ids.iter().map(queried).collect();
         let layout = self.fields()?.layout(true);
         // With `--jobs` and no times Slurm looks through all history. `--duplicates` shows the
         // runs before a requeue.
@@ -287,8 +299,8 @@ impl<'h> Jobs<'h> {
             .ask("sacct", &["--parsable2", "--noheader", "--duplicates"])
             .arg(format!("--delimiter={}", rows::DELIMITER))
             .arg(format!("--format={}", layout.format()))
-            .arg(format!("--jobs={}", queried(id)));
-        let cmd = on_cluster(cmd, id);
+            .arg(format!("--jobs={}", asked.join(",")));
+        let cmd = on_cluster(cmd, first);
         let (stdout, refusal) = self.partial(&cmd);
         let (rows, unreadable) = rows::read(&stdout, &layout);
         let (mut jobs, found) = records::jobs(&rows, self.reading(&rows));
@@ -305,7 +317,7 @@ impl<'h> Jobs<'h> {
         if unreadable > 0 {
             notices.push(unreadable_rows(unreadable));
         }
-        jobs.retain(|job| is_named(id, job));
+        jobs.retain(|job| ids.iter().any(|id| is_named(id, job)));
         Ok(jobs)
     }
 

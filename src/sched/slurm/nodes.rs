@@ -44,8 +44,8 @@ pub(super) fn nodes(output: &[u8], clock: &Clock) -> (Vec<Node>, Vec<Notice>) {
         notices.push(Notice::warning(
             "unknown-state-word",
             format!(
-                "jobwise does not know the node state {}: such nodes are not counted as free",
-                text::join(&strange, "or"),
+                "a release of Slurm newer than this jobwise calls nodes {}: they are not counted as free",
+                text::join(&strange, "and"),
             ),
         ));
     }

@@ -46,7 +46,7 @@ pub struct Question {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     /// The scheduler, or silence where it should have spoken.
-    Said(DryRun),
+    Said(Box<DryRun>),
     /// The recording that is replayed does not hold this question.
     Unrecorded,
     /// There is no `sbatch` here.
@@ -83,7 +83,7 @@ impl<'h> Probe<'h> {
         answer.queue.clone_from(&question.queue);
         answer.account.clone_from(&question.account);
         answer.qos.clone_from(&question.qos);
-        Answer::Said(answer)
+        Answer::Said(Box::new(answer))
     }
 }
 

@@ -44,11 +44,12 @@ mod tests {
     #[test]
     fn ids_of_cpus_are_counted_node_by_node() {
         // Cut from `scontrol --details --oneliner show job` of Slurm 22.05.
-        let text = b"JobId=670 JobName=Nodes=x CPU_IDs=0 JobState=RUNNING Nodes=no \
-            WorkDir=/tmp JOB_GRES=gpu:a100:3   Nodes=c01 CPU_IDs=5-6 Mem=200 GRES=   \
-            Nodes=c[02-03] CPU_IDs=0,4-7 Mem=15500 GRES=gpu:a100:1(IDX:0) MinCPUsNode=1\n";
-        let all = shares(text);
-        let last = &all[all.len() - 2..];
+        let text = b"JobId=670 JobName=Nodes=c09 CPU_IDs=0 UserId=alice(1001) JobState=RUNNING \
+            NodeList=c[01-03] NumNodes=3 JOB_GRES=gpu:a100:2   Nodes=c01 CPU_IDs=5-6 Mem=200 GRES=   \
+            Nodes=c[02-03] CPU_IDs=0,4-7 Mem=15500 GRES=gpu:a100:1(IDX:0) MinCPUsNode=1 \
+            WorkDir=/tmp/Nodes=x\n";
+        let last = shares(text);
+        assert_eq!(last.len(), 2);
         assert_eq!((last[0].node_list.as_str(), &last[0].cpus), ("c01", &Known::Value(2)));
         assert_eq!(last[0].gpus, Known::Value(0));
         assert_eq!((last[1].node_list.as_str(), &last[1].cpus), ("c[02-03]", &Known::Value(5)));

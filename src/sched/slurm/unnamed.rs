@@ -42,7 +42,7 @@ pub fn unnamed(argv: &[String], text: &str) -> String {
                 let name = line.split('=').next().unwrap_or_default().trim();
                 SETTINGS.contains(&name)
             });
-            kept.map(|line| format!("{line}\n")).collect()
+            kept.flat_map(|line| [line, "\n"]).collect()
         }
         Some("scontrol") if has("node") => text.lines().map(without_node_text).collect(),
         _ => text.to_owned(),

@@ -1,0 +1,60 @@
+//! What the log of a run that the scheduler calls completed says all the same.
+//!
+//! Programs print frightening words and succeed, so words alone say nothing here. Two things do: an
+//! uncaught exception as the very last thing in a log, and a result of a family whose programs are
+//! known to end with 0 without having reached it. What the rest of the log says was got over, or reached
+//! later, is none.
+
+use super::rules::Rules;
+use super::stream::listen;
+use super::{Facts, LogFacts, Piece, aftermath};
+use crate::logs::BlockKind;
+use crate::model::Role;
+
+/// Lines that may follow the exception: a shell's own last words.
+const BEHIND: u32 = 2;
+/// Below this a result is not told for sure.
+const SURE: f64 = 0.6;
+
+/// The pieces that speak against the record, each in its stream.
+pub(super) fn pieces(rules: &Rules, facts: &Facts<'_>) -> Vec<Piece> {
+    let mut found = Vec::new();
+    for (number, log) in facts.logs.iter().enumerate() {
+        let mut pieces = listen(rules, number, log, false).pieces;
+        let before: Vec<f64> = pieces.iter().map(|piece| piece.score).collect();
+        aftermath::weigh(log, &mut pieces);
+        for (piece, before) in pieces.into_iter().zip(before) {
+            let root = piece.role == Role::Root && !piece.official;
+            let overcome = piece.score < before;
+            // Such programs report that they are done, whatever came out.
+            if root && is_result(rules, log, &piece, before) {
+                found.push(Piece { score: before, ..piece });
+            } else if root && !overcome && ends_in(log, &piece) {
+                found.push(piece);
+            }
+        }
+    }
+    found
+}
+
+/// Whether the piece is the exception that a log ends in.
+fn ends_in(log: &LogFacts<'_>, piece: &Piece) -> bool {
+    let Some((_, offset)) = piece.at else { return false };
+    log.scan.blocks.iter().any(|block| {
+        block.kind == BlockKind::PythonTraceback
+            && !block.ignored
+            && block.leads_to.is_none()
+            && block.lines_after <= BEHIND
+            && block.terminal.as_ref().is_some_and(|line| line.offset == offset)
+    }) && piece.work_after <= BEHIND
+}
+
+/// Whether the piece is a result that was not reached, and nothing later says that it was.
+fn is_result(rules: &Rules, log: &LogFacts<'_>, piece: &Piece, score: f64) -> bool {
+    let Some((_, offset)) = piece.at else { return false };
+    let later = log.scan.tail.iter().filter(|line| line.offset > offset);
+    let mut later = later.map(|line| line.text.to_lowercase());
+    rules.families()[piece.family].may_exit_zero
+        && score >= SURE
+        && !later.any(|text| text.contains("converged") && !text.contains("not "))
+}

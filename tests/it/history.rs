@@ -1,0 +1,108 @@
+//! What the same work took before: asked for once, and only where it changes what is said.
+
+use std::fs;
+
+use crate::run::{Test, fixture};
+
+/// The record of a run of ten minutes, in this state after so long; its name is `oom`.
+fn record(state: &str, exit: &str, elapsed: &str) -> String {
+    let row = fixture("slurm-22.05/sacct-oom.txt");
+    let row = row.lines().next().expect("a row");
+    row.replace("OUT_OF_MEMORY", state)
+        .replace("0:125", exit)
+        .replace("00:00:02", elapsed)
+        // Its CPU was busy.
+        .replace("00:00.116", elapsed)
+}
+
+/// A cluster whose accounting knows job 67, and so many earlier runs of its name that ended well.
+fn with_past(name: &str, job: &str, earlier: &[&str]) -> Test {
+    let test = Test::slurm(name);
+    for (index, elapsed) in earlier.iter().enumerate() {
+        let id = (index + 1).to_string();
+        let row = record("COMPLETED", "0:0", elapsed);
+        test.record(&id, &row.replacen("67@~@67@~@", &format!("{id}@~@{id}@~@"), 1));
+        let (from, to) = (test.path("answers/cells"), test.path(&format!("answers/{id}/cells")));
+        fs::remove_file(test.path(&format!("answers/{id}"))).expect("removed");
+        fs::create_dir_all(test.path(&format!("answers/{id}"))).expect("made");
+        fs::rename(from, to).expect("moved");
+    }
+    test.record("67", job);
+    let ids: Vec<String> = (1..=earlier.len()).map(|id| id.to_string()).collect();
+    test.client(
+        "sacct",
+        &format!(
+            r#"case "$*" in
+    *--helpformat*) say fields ;;
+    *--batch-script*) ;;
+    *--name=*) root=$answers; for id in {}; do (answers=$root/$id; say_cells "${{*##*--format=}}"); done ;;
+    *--jobs=67*) say 67 ;;
+esac"#,
+            ids.join(" ")
+        ),
+    );
+    let calls = test.path("calls").display().to_string();
+    test.env("CALLS", &calls)
+}
+
+const LIMIT: &str =
+    "slurmstepd: error: *** JOB 67 ON c04 CANCELLED AT 2026-11-30T10:44:33 DUE TO TIME LIMIT ***\n";
+
+#[test]
+fn a_run_that_never_needed_so_long_gets_no_more_time() {
+    let job = record("TIMEOUT", "0:0", "00:10:02");
+    let test = with_past("past-enough", &job, &["00:02:00", "00:01:30", "00:02:10"]);
+    test.file("work/oom-67_4294967294.out", format!("step 1\n{LIMIT}").as_bytes());
+    let shown = test.run(&["diagnose", "67"]);
+    shown.ends(0).says("(time_limit)");
+    shown.says("no change 3 runs called oom ended well within 00:02:10, so 00:10:00 was enough");
+    assert!(!shown.stdout.contains("\nchange "), "{}", shown.all());
+    let calls = fs::read_to_string(test.path("calls")).expect("calls");
+    assert_eq!(calls.matches("--name=oom").count(), 1, "{calls}");
+    assert!(calls.lines().count() <= 8, "{calls}");
+    // Runs that took nearly as long say nothing of the kind, and two are no habit.
+    for (name, earlier) in
+        [("past-near", &["00:02:00", "00:08:00", "00:02:10"][..]), ("past-few", &["00:02:00"; 2])]
+    {
+        let test = with_past(name, &job, earlier);
+        test.file("work/oom-67_4294967294.out", format!("step 1\n{LIMIT}").as_bytes());
+        let shown = test.run(&["diagnose", "67"]);
+        shown.ends(0).says("(time_limit)").says("change");
+        assert!(!shown.stdout.contains("no change"), "{}", shown.all());
+        let calls = fs::read_to_string(test.path("calls")).expect("calls");
+        assert!(calls.lines().count() <= 8, "{calls}");
+    }
+}
+
+#[test]
+fn a_completed_run_that_was_over_at_once_is_doubted() {
+    let job = record("COMPLETED", "0:0", "00:00:12");
+    let long = ["01:02:00", "01:10:00", "01:30:00", "01:01:30", "02:00:00"];
+    let test = with_past("past-short", &job, &long);
+    test.file("work/oom-67_4294967294.out", b"done\n");
+    test.run(&["diagnose", "67"]).ends(0).says(
+        "warning: it was over after 00:00:12; the shortest of 5 runs called oom that ended well \
+         took 01:01:30 hint: look whether it did its work",
+    );
+    let calls = fs::read_to_string(test.path("calls")).expect("calls");
+    assert!(calls.lines().count() <= 4, "{calls}");
+    // As long as ever, or a name whose runs are all short.
+    let usual = with_past("past-usual", &record("COMPLETED", "0:0", "01:00:00"), &long);
+    let quick = with_past("past-quick", &job, &["00:04:00"; 5]);
+    for test in [usual, quick] {
+        let shown = test.run(&["diagnose", "67"]);
+        assert!(!shown.stdout.contains("it was over after"), "{}", shown.all());
+    }
+}
+
+#[test]
+fn a_completed_job_whose_log_ends_in_an_exception_is_not_called_healthy() {
+    let test = with_past("past-raised", &record("COMPLETED", "0:0", "00:00:12"), &[]);
+    let raised = "Traceback (most recent call last):\n  File \"/home/u/a.py\", line 1, in <module>\nKeyError: 'x'\n";
+    test.file("work/oom-67_4294967294.out", raised.as_bytes());
+    let shown = test.run(&["diagnose", "67"]);
+    shown
+        .ends(0)
+        .says("(application_error)")
+        .says("the state is that of the script's last command");
+}
