@@ -12,8 +12,8 @@
 //! | 0 | `model`, `math`, `text` | plain data; statistics on counts; bytes and words |
 //! | 1 | `host` | the only door to processes, files, clock, environment |
 //! | 2 | `config`, `script` | settings with their origin; the batch-script parser |
-//! | 3 | `sched`, `logs`, `knowledge` | facts: the scheduler's, the logs', what is known |
-//! | 4 | `classify`, `retrieve`, `patch`, `history`, `eval`, `wrapper` | judgements: data in, data out |
+//! | 3 | `hardware`, `knowledge`, `logs`, `sched` | facts: accelerators, what is known, the logs', the scheduler's |
+//! | 4 | `capacity`, `classify`, `retrieve`, `patch`, `history`, `eval`, `wrapper` | judgements: data in, data out |
 //! | 5 | `answer` | one file = one question -> one report value |
 //! | 6 | `render` | a report -> text or JSON |
 //! | 7 | `cli` | arguments, dispatch, exit codes |
@@ -97,10 +97,12 @@ pub mod host;
 pub mod config;
 pub mod script;
 
+pub mod hardware;
 pub mod knowledge;
 pub mod logs;
 pub mod sched;
 
+pub mod capacity;
 pub mod classify;
 pub mod eval;
 pub mod history;

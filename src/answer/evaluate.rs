@@ -296,7 +296,7 @@ fn of_recording(
 ) -> Result<Diagnosis, String> {
     let replay = Replay::load(path).map_err(|error| error.to_string())?;
     let world = World { cluster: &replay, live: false, ..world };
-    let backend = sched::detect(&replay, &world.config.settings.scheduler);
+    let backend = sched::detect(&replay, &world.config.settings.scheduler, sched::Need::Jobs);
     let (mut diagnoses, _) = asked(engine, &Shared::new(world), &backend, job, &Hints::default())
         .map_err(|error| error.to_string())?;
     if diagnoses.len() != 1 {

@@ -4,31 +4,44 @@
 //! (text, JSON, later the dashboard and agents) shows the same value. What an answer lacks stands
 //! in its notices.
 
+pub mod access;
+pub mod backends;
 pub mod breakdown;
+pub mod cluster;
 pub mod diagnose;
 mod embedding;
 pub mod evaluate;
+pub mod exclude;
 pub mod export;
+pub mod gpus;
+pub mod health;
 pub mod import;
 pub mod job;
 pub mod jobs;
 pub mod kb;
 mod mask;
 pub mod models;
+pub mod nodes;
 pub mod overview;
 pub mod past;
 pub mod patterns;
+pub mod place;
 mod queries;
+pub mod queues;
 pub mod reliability;
 pub mod scope;
 pub mod settings;
 pub mod sizing;
+pub mod snapshot;
 pub mod stats;
+pub mod status;
 mod window;
+pub mod zoom;
 
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
+use crate::hardware::CatalogueError;
 use crate::host::packages::PackageError;
 use crate::host::{FileError, Runner, Store, StoreError};
 use crate::knowledge::{self, KnowledgeError, Notes};
@@ -61,7 +74,7 @@ pub struct World<'w> {
 impl<'w> World<'w> {
     /// The scheduler of this cluster.
     fn backend(&self) -> Backend<'w> {
-        sched::detect(self.cluster, &self.config.settings.scheduler)
+        sched::detect(self.cluster, &self.config.settings.scheduler, sched::Need::Jobs)
     }
 
     /// What is known: what is built in, and the overlays'.
@@ -154,6 +167,28 @@ pub enum AnswerError {
     /// A file that was named cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
+    /// No dry run can be made here.
+    #[error("the scheduler cannot be asked here: there is no dry run")]
+    NoDryRun,
+    /// The catalogue of accelerators is broken.
+    #[error(transparent)]
+    Catalogue(#[from] CatalogueError),
+    /// There is no queue of that name.
+    #[error("there is no partition '{name}' here")]
+    UnknownQueue {
+        /// The name given.
+        name: String,
+        /// The nearest there is.
+        nearest: Option<String>,
+    },
+    /// There is neither a queue nor a node nor a job of that name.
+    #[error("there is no partition, node or job '{name}' here")]
+    UnknownPlace {
+        /// The name given.
+        name: String,
+        /// The nearest there is.
+        nearest: Option<String>,
+    },
     /// There is no family of that name.
     #[error("there is no family '{name}'")]
     UnknownFamily {

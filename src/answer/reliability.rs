@@ -99,7 +99,7 @@ pub fn nodes(
         too_few_trials: few,
         ambiguous,
         false_discovery_rate: DISCOVERY,
-        exclude: (!excluded.is_empty()).then(|| text::compress(&excluded)),
+        exclude: (!excluded.is_empty()).then(|| text::collapse(excluded.iter().copied())),
         not_excluded: worse.len() - excluded.len(),
         nodes: nodes.into_iter().take(limit.unwrap_or(usize::MAX)).map(NodeLine::from).collect(),
         notices: mask::notices(history.notices),

@@ -10,6 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::knowledge::{Check, VALUES};
 use crate::model::{BaseState, Edit, run_fields};
 
+use super::place::{self, Where};
+
 /// Says why a batch job failed, and what exactly to change
 #[derive(Debug, Parser)]
 #[command(name = "jobwise", version, about, max_term_width = 100, propagate_version = true)]
@@ -87,6 +89,33 @@ pub(super) enum Command {
     Reliability(Reliability),
     /// Write every run of a history as flat records, one JSON object a line or CSV
     Export(Export),
+    /// Say where a job can run and when, best first, with the line to submit
+    #[command(visible_alias = "fit")]
+    Where(Where),
+    /// Ask the scheduler itself, by dry runs, which partitions and accounts would take a job
+    #[command(visible_alias = "probe")]
+    Check(place::Check),
+    /// Keep all that questions about capacity ask, or compare two such files
+    Snapshot(place::Snapshot),
+    /// Show what can be had of the cluster now, and which partitions are open to you
+    Status(Status),
+    /// List partitions: where each stands for you, and why
+    #[command(visible_alias = "partitions")]
+    Queues(Queues),
+    /// Look into a partition, a node or a job
+    #[command(visible_alias = "in")]
+    Zoom(Zoom),
+    /// List nodes with what can be had of each
+    Nodes(Nodes),
+    /// Show the accelerators: models, memory, what can be had, what they can do
+    #[command(visible_aliases = ["accelerators", "accel"])]
+    Gpus(Partitions),
+    /// Show nodes that are out, by reason, and nodes that are worse than they look
+    Health,
+    /// Print a host list for sbatch --exclude
+    Exclude(Exclude),
+    /// Show which schedulers are known, and which is here
+    Backends,
     /// Work with the knowledge base
     Kb(Kb),
     /// Measure the diagnoses on labelled cases
@@ -437,6 +466,145 @@ pub(super) enum EnergyMethod {
     Flat,
     /// The formula and defaults of Green Algorithms: board power, 12 W a core, 0.3725 W/GB, PUE 1.56
     GreenAlgorithms,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Status {
+    /// Show every partition that is open to you, not only the roomiest
+    #[arg(long)]
+    pub(super) all: bool,
+
+    #[command(flatten)]
+    pub(super) asking: Asking,
+}
+
+/// Whether the scheduler is asked which partitions would take a job.
+#[derive(Debug, Args)]
+pub(super) struct Asking {
+    /// Tell access by the rules alone; ask the scheduler nothing
+    #[arg(long)]
+    pub(super) declared: bool,
+
+    /// Ask the scheduler again for what it said a while ago
+    #[arg(long, conflicts_with = "declared")]
+    pub(super) fresh: bool,
+}
+
+/// Of which partitions.
+#[derive(Debug, Args)]
+pub(super) struct Partitions {
+    /// Only these partitions
+    #[arg(
+        short,
+        long,
+        visible_short_alias = 'q',
+        visible_alias = "queue",
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = NonEmptyStringValueParser::new()
+    )]
+    pub(super) partition: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Queues {
+    #[command(flatten)]
+    pub(super) of: Partitions,
+
+    /// Only partitions that start nothing of yours
+    #[arg(long)]
+    pub(super) unusable_only: bool,
+
+    /// Tell each at length, as with -p
+    #[arg(long)]
+    pub(super) detail: bool,
+
+    /// Hidden partitions, too
+    #[arg(long)]
+    pub(super) all: bool,
+
+    #[command(flatten)]
+    pub(super) asking: Asking,
+}
+
+/// Which nodes, and how many.
+#[derive(Debug, Args)]
+pub(super) struct WhichNodes {
+    /// Only nodes with GPUs
+    #[arg(long, conflicts_with = "cpu")]
+    pub(super) gpu: bool,
+
+    /// Only nodes without GPUs
+    #[arg(long)]
+    pub(super) cpu: bool,
+
+    /// Only nodes of which something can be had now
+    #[arg(long)]
+    pub(super) free: bool,
+
+    /// The order
+    #[arg(long, value_enum, default_value = "room", value_name = "KEY")]
+    pub(super) sort: NodeOrder,
+
+    /// How many nodes to show
+    #[arg(short = 'n', long, visible_alias = "top", value_name = "N", default_value_t = 20)]
+    pub(super) limit: usize,
+
+    /// Show all nodes
+    #[arg(long, conflicts_with = "limit")]
+    pub(super) all: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum NodeOrder {
+    /// The most free GPUs, then cores, first
+    Room,
+    /// By name
+    Name,
+    /// The highest load first
+    Load,
+    /// The most free memory first
+    Memory,
+    /// By where they stand
+    State,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Zoom {
+    /// Partitions, nodes or job ids
+    #[arg(value_name = "NAME", required = true, value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    pub(super) names: Vec<String>,
+
+    #[command(flatten)]
+    pub(super) which: WhichNodes,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Nodes {
+    #[command(flatten)]
+    pub(super) of: Partitions,
+
+    #[command(flatten)]
+    pub(super) which: WhichNodes,
+}
+
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("which").required(true).multiple(true))]
+pub(super) struct Exclude {
+    /// Nodes with GPUs
+    #[arg(long, group = "which")]
+    pub(super) gpu_nodes: bool,
+
+    /// Nodes that take no work: drained, down, unreachable and the like
+    #[arg(long, group = "which")]
+    pub(super) unschedulable: bool,
+
+    /// Nodes that take work and are marked or measured as ailing
+    #[arg(long, group = "which")]
+    pub(super) degraded: bool,
+
+    #[command(flatten)]
+    pub(super) of: Partitions,
 }
 
 #[derive(Debug, Args)]

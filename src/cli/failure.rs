@@ -73,7 +73,7 @@ pub(super) fn of_answer(error: &AnswerError) -> (Exit, Option<String>) {
             (Exit::Usage, hint("a time is 7d, now-2hours, 2026-11-30 or 2026-11-30T08:00"))
         }
         AnswerError::Knowledge(_) => (Exit::Usage, hint("see: jobwise kb check --help")),
-        AnswerError::Index(_) => (Exit::Bug, None),
+        AnswerError::Index(_) | AnswerError::Catalogue(_) => (Exit::Bug, None),
         AnswerError::Store(_) | AnswerError::NoStore => {
             (Exit::QueryFailed, hint("set JOBWISE_HOME to a folder you may write"))
         }
@@ -84,6 +84,16 @@ pub(super) fn of_answer(error: &AnswerError) -> (Exit, Option<String>) {
         AnswerError::Saved(_) => (Exit::QueryFailed, hint("name a file that sacct printed")),
         AnswerError::File(_) => (Exit::QueryFailed, hint("name a regular file that you may read")),
         AnswerError::Results(_) => (Exit::QueryFailed, None),
+        AnswerError::NoDryRun => {
+            (Exit::CannotAsk, hint("jobwise where judges by rules and nodes without it"))
+        }
+        AnswerError::UnknownQueue { nearest, .. } | AnswerError::UnknownPlace { nearest, .. } => {
+            let hint = nearest.as_ref().map_or_else(
+                || "see: jobwise queues --all".to_owned(),
+                |nearest| format!("did you mean '{nearest}'?"),
+            );
+            (Exit::No, Some(hint))
+        }
         AnswerError::NoModel { .. } => {
             (Exit::CannotAsk, hint("jobwise kb model where says what was looked at"))
         }

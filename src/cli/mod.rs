@@ -2,6 +2,7 @@
 
 mod args;
 mod failure;
+mod place;
 mod progress;
 
 use std::ffi::OsString;
@@ -16,6 +17,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::answer::breakdown::{By, breakdown_by};
+use crate::answer::cluster::{NodeFilter, Sort as NodeSort};
 use crate::answer::diagnose::{Diagnoses, Given, Hints};
 use crate::answer::evaluate::{self, SearchWanted, SuiteWanted, Wanted};
 use crate::answer::export;
@@ -44,6 +46,8 @@ const DEMO: &[u8] = include_bytes!("../../fixtures/demo.json");
 /// Its last 90 days, made by `fixtures/demo/make-history`, and the file in it that holds the runs.
 const DEMO_HISTORY: &[u8] = include_bytes!("../../fixtures/demo/history.json.gz");
 const DEMO_RUNS: &str = "history.txt";
+/// Its nodes, partitions and queue, made by `fixtures/demo/make-cluster`.
+const DEMO_CLUSTER: &[u8] = include_bytes!("../../fixtures/demo/cluster.json.gz");
 
 /// Runs the program.
 pub fn main() -> ExitCode {
@@ -132,6 +136,22 @@ fn run(mut cli: Cli) -> Result<Exit, Failure> {
         config.notices.iter().for_each(|notice| note(&notice.text));
         Ok::<_, Failure>(config)
     };
+    if let Command::Snapshot(args) = &cli.command
+        && args.diff.is_none()
+        && global.replay.is_none()
+        && !global.demo
+    {
+        let path = args.output.as_deref().ok_or_else(|| {
+            usage("it was not said where to".to_owned(), "jobwise snapshot -o FILE")
+        })?;
+        let config = settings()?;
+        let recording = Recording::anew(&system, path, config.kept());
+        let exit = in_world(&cli, &system, &recording, &config, |world, printer| {
+            place::snapshot(world, &recording, (args, path), printer)
+        })?;
+        recording.finish()?;
+        return Ok(exit);
+    }
     if let Some(path) = &global.record {
         let current = settings()?;
         let recording = Recording::start(&system, path, current.kept())?;
@@ -152,6 +172,9 @@ fn run(mut cli: Cli) -> Result<Exit, Failure> {
         None if global.demo => Some(Replay::demo(DEMO)?),
         None => None,
     };
+    if replay.as_ref().is_some_and(Replay::is_foreign) {
+        note("the snapshot names no time zone: its times are read as local to this machine");
+    }
     let Some(mut replay) = replay else { return ask(&cli, &system, &system, &settings()?) };
     // Settings of this machine would change the answer; a file that is named is meant to.
     let config = match global.config {
@@ -177,6 +200,9 @@ fn run(mut cli: Cli) -> Result<Exit, Failure> {
             past.whose.user.extend(replay.caller().name);
         }
     }
+    if global.demo && is_about_capacity(&cli.command) {
+        replay.join(DEMO_CLUSTER)?;
+    }
     ask(&cli, &system, &replay, &config)
 }
 
@@ -194,7 +220,35 @@ fn demo_past(command: &mut Command) -> Option<&mut args::Past> {
     past.from.is_empty().then_some(past)
 }
 
+/// Whether a command asks about nodes and partitions.
+fn is_about_capacity(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Status(_)
+            | Command::Queues(_)
+            | Command::Zoom(_)
+            | Command::Nodes(_)
+            | Command::Gpus(_)
+            | Command::Health
+            | Command::Exclude(_)
+            | Command::Where(_)
+            | Command::Check(_)
+            | Command::Backends
+    )
+}
+
 fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Result<Exit, Failure> {
+    in_world(cli, system, cluster, config, |world, printer| dispatch(cli, world, printer))
+}
+
+/// Gets the world ready in which a question is asked, and asks it.
+fn in_world(
+    cli: &Cli,
+    system: &System,
+    cluster: &dyn Runner,
+    config: &Config,
+    question: impl FnOnce(World<'_>, &Printer) -> Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
     let chosen = cli.global.backend.as_ref().map(|name| config.clone().with_backend(name));
     let config = chosen.as_ref().unwrap_or(config);
     known_backend(&config.settings.scheduler.backend)?;
@@ -209,15 +263,24 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
         overlays: &overlays,
         config,
         store: store.as_ref(),
-        fresh: matches!(&cli.command, Command::Diagnose(args) if args.fresh),
-        live: is_local,
+        fresh: match &cli.command {
+            Command::Diagnose(args) => args.fresh,
+            Command::Status(args) => args.asking.fresh,
+            Command::Queues(args) => args.asking.fresh,
+            _ => false,
+        },
+        live: is_local && !matches!(cli.command, Command::Snapshot(_)),
     };
     let printer = Printer {
         format: if cli.global.json { Format::Json } else { Format::Text },
         look: look(system, cluster, &cli.global),
     };
+    question(world, &printer)
+}
+
+fn dispatch(cli: &Cli, world: World<'_>, printer: &Printer) -> Result<Exit, Failure> {
     match &cli.command {
-        Command::Diagnose(args) => diagnose(world, args, &printer),
+        Command::Diagnose(args) => diagnose(world, args, printer),
         Command::Job(args) => {
             let ids: Result<Vec<_>, _> = args.ids.iter().map(|id| id.parse()).collect();
             let ids = ids.map_err(answer::AnswerError::from)?;
@@ -294,8 +357,58 @@ fn ask(cli: &Cli, system: &System, cluster: &dyn Runner, config: &Config) -> Res
             printer.print(&export)?;
             Ok(Exit::Answered)
         }
-        Command::Kb(kb) => knowledge(world, &kb.command, &printer),
-        Command::Eval(args) => evaluate(world, args, &printer),
+        Command::Where(args) => place::where_to(world, args, printer),
+        Command::Check(args) => place::check(world, args, printer),
+        Command::Snapshot(args) => match &args.diff {
+            Some(place::SnapshotCommand::Diff { before, after }) => {
+                place::compare(world, (before, after), printer)
+            }
+            None => Err(usage(
+                "a recording is a snapshot already".to_owned(),
+                "without --replay your own cluster is asked",
+            )),
+        },
+        Command::Status(args) => {
+            let shown = (!args.all).then_some(STATUS_ROWS);
+            printer.print(&answer::status::status(world, shown, args.asking.declared)?)?;
+            Ok(Exit::Answered)
+        }
+        Command::Queues(args) => {
+            let wanted = answer::queues::Wanted {
+                names: args.of.partition.clone(),
+                unusable_only: args.unusable_only,
+                detail: args.detail,
+                all: args.all,
+                declared: args.asking.declared,
+            };
+            printer.print(&answer::queues::queues(world, &wanted)?)?;
+            Ok(Exit::Answered)
+        }
+        Command::Zoom(args) => {
+            let filter = node_filter(&args.which, &[]);
+            printer.print(&answer::zoom::zoom(world, &args.names, &filter)?)?;
+            Ok(Exit::Answered)
+        }
+        Command::Nodes(args) => {
+            let filter = node_filter(&args.which, &args.of.partition);
+            printer.print(&answer::nodes::nodes(world, &filter)?)?;
+            Ok(Exit::Answered)
+        }
+        Command::Gpus(args) => {
+            printer.print(&answer::gpus::gpus(world, &args.partition)?)?;
+            Ok(Exit::Answered)
+        }
+        Command::Health => {
+            printer.print(&answer::health::health(world)?)?;
+            Ok(Exit::Answered)
+        }
+        Command::Exclude(args) => exclude(world, args, printer),
+        Command::Backends => {
+            printer.print(&answer::backends::backends(world))?;
+            Ok(Exit::Answered)
+        }
+        Command::Kb(kb) => knowledge(world, &kb.command, printer),
+        Command::Eval(args) => evaluate(world, args, printer),
         Command::Config(config) => match config.command {
             ConfigCommand::Show { origin } => {
                 printer.print(&answer::settings::settings(world, origin))?;
@@ -339,6 +452,42 @@ fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Resul
     let worst = diagnoses.failures.iter().map(|failure| failure::of_answer(&failure.error).0).max();
     let worst = worst.unwrap_or(Exit::Answered);
     Ok(if unknown { worst.max(Exit::No) } else { worst })
+}
+
+/// Partitions that an overview shows unless all are wanted.
+const STATUS_ROWS: usize = 12;
+
+fn node_filter(which: &args::WhichNodes, queues: &[String]) -> NodeFilter {
+    NodeFilter {
+        queues: queues.to_vec(),
+        gpu: which.gpu,
+        cpu: which.cpu,
+        free: which.free,
+        sort: match which.sort {
+            args::NodeOrder::Room => NodeSort::Room,
+            args::NodeOrder::Name => NodeSort::Name,
+            args::NodeOrder::Load => NodeSort::Load,
+            args::NodeOrder::Memory => NodeSort::Memory,
+            args::NodeOrder::State => NodeSort::State,
+        },
+        limit: (!which.all).then_some(which.limit),
+    }
+}
+
+fn exclude(world: World<'_>, args: &args::Exclude, printer: &Printer) -> Result<Exit, Failure> {
+    let wanted = answer::exclude::Wanted {
+        gpu_nodes: args.gpu_nodes,
+        unschedulable: args.unschedulable,
+        degraded: args.degraded,
+        queues: args.of.partition.clone(),
+    };
+    let list = answer::exclude::exclude(world, &wanted)?;
+    printer.print(&list)?;
+    // The list goes into another command line: what is to be said beside it is not part of it.
+    if printer.format == Format::Text {
+        list.notices.iter().for_each(|notice| note(&notice.text));
+    }
+    Ok(Exit::Answered)
 }
 
 /// The site's notes for everybody.

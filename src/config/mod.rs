@@ -24,8 +24,9 @@ const FILE_LIMIT: u64 = 1 << 20;
 /// The section whose zeros say that nobody has told.
 const ENERGY: &str = "energy";
 /// Settings that are often wanted for one command have a short name in the environment too.
-const SHORT_NAMES: [(&str, &str); 4] = [
+const SHORT_NAMES: [(&str, &str); 5] = [
     ("scheduler.backend", "JOBWISE_BACKEND"),
+    ("scheduler.access_seconds", "JOBWISE_ACCESS_TTL"),
     ("diagnose.tail_lines", "JOBWISE_LOG_TAIL"),
     ("retrieval.embeddings", "JOBWISE_EMBEDDINGS"),
     ("retrieval.model_folder", "JOBWISE_EMBEDDING_MODEL"),
@@ -65,6 +66,8 @@ pub struct Scheduler {
     pub list_days: u64,
     /// Seconds for which the limits of a partition are remembered; zero for none.
     pub limits_seconds: u32,
+    /// Seconds for which an overview reuses what dry runs said; zero for none.
+    pub access_seconds: u32,
 }
 
 /// Reading logs.
@@ -369,7 +372,7 @@ fn fits(place: (&str, &str), value: &Value) -> bool {
 
 /// Whether a number says by zero that there is none.
 fn may_be_zero(place: (&str, &str)) -> bool {
-    place.0 == ENERGY || place == ("scheduler", "limits_seconds")
+    place.0 == ENERGY || matches!(place, ("scheduler", "limits_seconds" | "access_seconds"))
 }
 
 /// A value as text gives it: a number where it is one.

@@ -24,8 +24,10 @@ enum Verb {
     Word(&'static [&'static str]),
     /// A name or id that cannot be taken for an option or a shell word.
     Name,
-    /// Such a name behind this word.
-    Named(&'static str),
+    /// `KEY=VALUE` with such a value; with `@` in it, as login names may have.
+    Key(&'static str),
+    /// `format=` and names of columns.
+    Format,
 }
 
 const SHAPES: &[Shape] = &[
@@ -60,6 +62,26 @@ const SHAPES: &[Shape] = &[
     Shape {
         program: "scontrol",
         verbs: &[Verb::Word(&["show"]), Verb::Word(&["job", "partition"]), Verb::Name],
+        flags: &["--details", "--oneliner"],
+        valued: &["--clusters"],
+    },
+    Shape {
+        program: "scontrol",
+        verbs: &[
+            Verb::Word(&["show"]),
+            Verb::Word(&["config", "node", "partition", "reservation"]),
+        ],
+        flags: &["--all", "--details", "--oneliner"],
+        valued: &["--clusters"],
+    },
+    Shape {
+        program: "scontrol",
+        verbs: &[
+            Verb::Word(&["show"]),
+            Verb::Word(&["assoc_mgr"]),
+            Verb::Key("users"),
+            Verb::Word(&["flags=assoc"]),
+        ],
         flags: &["--oneliner"],
         valued: &["--clusters"],
     },
@@ -75,11 +97,44 @@ const SHAPES: &[Shape] = &[
         flags: &[],
         valued: &["--clusters"],
     },
+    // It can change accounts, so the words that follow `show` are told one by one, and it is told
+    // on top to change nothing.
+    Shape {
+        program: "sacctmgr",
+        verbs: &[Verb::Word(&["show"]), Verb::Word(&["qos"]), Verb::Format],
+        flags: &["--noheader", "--parsable2", "--readonly"],
+        valued: &[],
+    },
+    Shape {
+        program: "sacctmgr",
+        verbs: &[
+            Verb::Word(&["show"]),
+            Verb::Word(&["assoc"]),
+            Verb::Word(&["where"]),
+            Verb::Key("user"),
+            Verb::Format,
+        ],
+        flags: &["--noheader", "--parsable2", "--readonly"],
+        valued: &[],
+    },
+    Shape {
+        program: "sacctmgr",
+        verbs: &[
+            Verb::Word(&["show"]),
+            Verb::Word(&["assoc"]),
+            Verb::Word(&["where"]),
+            Verb::Key("user"),
+            Verb::Key("cluster"),
+            Verb::Format,
+        ],
+        flags: &["--noheader", "--parsable2", "--readonly"],
+        valued: &[],
+    },
     Shape {
         program: "squeue",
         verbs: &[],
-        flags: &["--noheader"],
-        valued: &["--clusters", "--format", "--jobs", "--states"],
+        flags: &["--all", "--noheader"],
+        valued: &["--Format", "--clusters", "--format", "--jobs", "--states"],
     },
     Shape {
         program: "sinfo",
@@ -87,30 +142,62 @@ const SHAPES: &[Shape] = &[
         flags: &["--exact", "--noheader"],
         valued: &["--clusters", "--format", "--partition"],
     },
-    // What a user may charge and ask for. `sacctmgr` can change a cluster: only these words pass,
-    // and they follow `show`.
+    // What a user may charge and ask for, and nothing else about it.
     Shape {
         program: "sacctmgr",
         verbs: &[
             Verb::Word(&["show"]),
             Verb::Word(&["associations"]),
-            Verb::Named("user="),
+            Verb::Key("user"),
             Verb::Word(&["format=Account,Partition,QOS"]),
         ],
         flags: &["--noheader", "--parsable2", "--readonly"],
         valued: &[],
     },
+    // Who asks: the directory of users that the site keeps knows the groups, files may not.
+    Shape { program: "id", verbs: &[], flags: &[], valued: &[] },
+    // A dry run of a script that does nothing: see KEPT_TO_ASKING.
     Shape {
-        program: "sacctmgr",
-        verbs: &[Verb::Word(&["show"]), Verb::Word(&["qos"]), Verb::Word(&["format=Name"])],
-        flags: &["--noheader", "--parsable2", "--readonly"],
-        valued: &[],
+        program: "sbatch",
+        verbs: &[],
+        flags: &["--exclusive", "--wrap=true"],
+        valued: &[
+            "--account",
+            "--constraint",
+            "--cpus-per-gpu",
+            "--cpus-per-task",
+            "--exclude",
+            "--gpus",
+            "--gpus-per-task",
+            "--gres",
+            "--licenses",
+            "--mem",
+            "--mem-per-cpu",
+            "--mem-per-gpu",
+            "--nodelist",
+            "--nodes",
+            "--ntasks",
+            "--ntasks-per-node",
+            "--partition",
+            "--qos",
+            "--reservation",
+            "--time",
+        ],
     },
 ];
 
+/// Programs that do more than ask, and the argument that keeps them to asking: it must stand first.
+const KEPT_TO_ASKING: &[(&str, &str)] = &[("sbatch", "--test-only")];
+
 /// Whether a command is a query that may be run.
 pub fn permits(cmd: &Cmd) -> bool {
-    SHAPES.iter().filter(|shape| shape.program == cmd.program).any(|shape| shape.fits(&cmd.args))
+    let kept = KEPT_TO_ASKING.iter().find(|(program, _)| *program == cmd.program);
+    let args = match (kept, cmd.args.split_first()) {
+        (None, _) => cmd.args.as_slice(),
+        (Some((_, needed)), Some((first, rest))) if first == needed => rest,
+        (Some(_), _) => return false,
+    };
+    SHAPES.iter().filter(|shape| shape.program == cmd.program).any(|shape| shape.fits(args))
 }
 
 /// Whether a command fetches a package that may be fetched. No query: a [`super::Runner`] never runs
@@ -139,10 +226,9 @@ impl Shape {
         if option.contains('\0') {
             return false;
         }
-        match option.split_once('=') {
-            None => self.flags.contains(&option),
-            Some((name, _)) => self.valued.contains(&name),
-        }
+        // A flag with a fixed value is listed with it.
+        self.flags.contains(&option)
+            || option.split_once('=').is_some_and(|(name, _)| self.valued.contains(&name))
     }
 }
 
@@ -150,15 +236,21 @@ impl Verb {
     fn fits(&self, word: &str) -> bool {
         match self {
             Self::Word(words) => words.contains(&word),
-            Self::Name => is_name(word),
-            Self::Named(before) => word.strip_prefix(before).is_some_and(is_name),
+            Self::Name => is_name(word, b"_-.+[]%,"),
+            Self::Key(key) => {
+                let value = word.strip_prefix(key).and_then(|rest| rest.strip_prefix('='));
+                value.is_some_and(|value| is_name(value, b"_-.+@"))
+            }
+            Self::Format => {
+                word.strip_prefix("format=").is_some_and(|columns| is_name(columns, b"_,"))
+            }
         }
     }
 }
 
-fn is_name(word: &str) -> bool {
+fn is_name(word: &str, also: &[u8]) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
-        && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.+[]%,".contains(&b))
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || also.contains(&byte))
 }
 
 #[cfg(test)]
@@ -177,6 +269,12 @@ mod tests {
         assert!(permitted("sacct", &["--parsable2", "--jobs=12; rm -rf /", "--format=JobID"]));
         assert!(permitted("scontrol", &["--oneliner", "show", "job", "12_3"]));
         assert!(permitted("scontrol", &["write", "batch_script", "12", "-"]));
+        assert!(permitted("scontrol", &["--all", "--details", "--oneliner", "show", "node"]));
+        let users = "users=first.last@site.org";
+        assert!(permitted("scontrol", &["--oneliner", "show", "assoc_mgr", users, "flags=assoc"]));
+        assert!(permitted("sacctmgr", &["--readonly", "show", "qos", "format=Name,GrpTRES"]));
+        assert!(permitted("id", &[]));
+        assert!(permitted("sbatch", &["--test-only", "--partition=gpu; rm", "--wrap=true"]));
     }
 
     #[test]
@@ -184,6 +282,13 @@ mod tests {
         let refused: &[(&'static str, &[&str])] = &[
             ("scancel", &["12"]),
             ("sbatch", &["job.sh"]),
+            ("sbatch", &["--test-only", "job.sh"]),
+            ("sbatch", &["--wrap=true"]),
+            ("sbatch", &["--wrap=true", "--test-only"]),
+            ("sbatch", &["--test-only", "--wrap=rm -rf ~"]),
+            ("sbatch", &["--test-only", "--wrap=true", "--output=/etc/x"]),
+            ("sbatch", &["--test-only=no", "--wrap=true"]),
+            ("sbatch", &[]),
             ("sh", &["-c", "true"]),
             ("scontrol", &["update", "JobId=12", "TimeLimit=1"]),
             ("scontrol", &["requeue", "12"]),
@@ -197,8 +302,16 @@ mod tests {
             ("sacct", &["--helpformat", "-x"]),
             ("sacct", &["12"]),
             ("squeue", &["--iterate=1"]),
-            ("sacctmgr", &["show", "associations", "user=a"]),
+            ("scontrol", &["show", "assoc_mgr", "users=a b", "flags=assoc"]),
+            ("scontrol", &["update", "node", "users=a", "flags=assoc"]),
+            ("sacctmgr", &["show", "qos"]),
+            ("sacctmgr", &["modify", "qos", "format=Name"]),
+            ("sacctmgr", &["delete", "assoc", "where", "user=a", "format=User"]),
+            ("sacctmgr", &["show", "assoc", "where", "user=a b", "format=User"]),
             ("sacctmgr", &["--immediate", "show", "qos", "format=Name"]),
+            ("sacctmgr", &["show", "qos", "-i", "format=Name"]),
+            ("id", &["root"]),
+            ("sacctmgr", &["show", "associations", "user=a"]),
             ("sacctmgr", &["modify", "associations", "user=a", "format=Account,Partition,QOS"]),
             ("sacctmgr", &["show", "associations", "user=-i", "format=Account,Partition,QOS"]),
             ("sacctmgr", &["show", "associations", "user=a b", "format=Account,Partition,QOS"]),
@@ -210,6 +323,26 @@ mod tests {
     }
 
     proptest! {
+        /// Whatever the arguments, a permitted sbatch is a dry run of a script that does nothing.
+        #[test]
+        fn no_argument_list_talks_sbatch_into_a_submission(
+            args in prop::collection::vec(
+                prop_oneof![
+                    Just("--test-only".to_owned()), Just("--wrap=true".to_owned()),
+                    Just("--exclusive".to_owned()), "--(qos|mem|wrap|test-only)=[ -~]{0,6}",
+                    "[ -~]{0,12}",
+                ],
+                0..5,
+            )
+        ) {
+            let cmd = Cmd { args: args.clone(), ..Cmd::new("sbatch", &[]) };
+            if permits(&cmd) {
+                prop_assert_eq!(args[0].as_str(), "--test-only");
+                let odd = |arg: &String| !arg.starts_with("--") || arg.starts_with("--wrap") && arg != "--wrap=true";
+                prop_assert!(!args[1..].iter().any(odd), "{args:?}");
+            }
+        }
+
         /// Whatever the arguments, a permitted sacctmgr shows something.
         #[test]
         fn no_argument_list_talks_sacctmgr_into_a_change(
@@ -248,8 +381,8 @@ mod tests {
             if permits(&cmd) {
                 let words: Vec<&str> = args.iter().map(String::as_str)
                     .filter(|arg| !arg.starts_with("--")).collect();
-                let reads = words[0] == "show" && words.len() == 3;
-                let prints = words[..2] == ["write", "batch_script"] && words[3..] == ["-"];
+                let reads = words[0] == "show" && (2..=4).contains(&words.len());
+                let prints = words[0] == "write" && words[1] == "batch_script" && words[3..] == ["-"];
                 prop_assert!(reads || prints, "{args:?}");
             }
         }

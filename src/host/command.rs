@@ -54,6 +54,7 @@ impl Cmd {
     /// What is asked about, for messages: the program and its values, without how to print them.
     pub fn brief(&self) -> String {
         let how = [
+            "--Format=",
             "--format=",
             "--delimiter=",
             "--parsable2",

@@ -11,6 +11,7 @@ pub mod allow;
 mod command;
 mod file;
 mod manifest;
+mod nodetop;
 pub mod packages;
 mod packed;
 mod recording;

@@ -43,9 +43,22 @@ impl<'r> Recording<'r> {
         settings: serde_json::Value,
     ) -> Result<Self, RecordingError> {
         let there = if is_file(path) { path.exists() } else { path.join(MANIFEST).exists() };
-        let kept = if there {
-            Replay::load(path)?
-        } else {
+        let kept = if there { Some(Replay::load(path)?) } else { None };
+        Ok(Self::of(inner, path, kept, settings))
+    }
+
+    /// Starts a recording anew, whatever is there.
+    pub fn anew(inner: &'r dyn Runner, path: &Path, settings: serde_json::Value) -> Self {
+        Self::of(inner, path, None, settings)
+    }
+
+    fn of(
+        inner: &'r dyn Runner,
+        path: &Path,
+        kept: Option<Replay>,
+        settings: serde_json::Value,
+    ) -> Self {
+        let kept = kept.unwrap_or_else(|| {
             let clock = inner.now();
             let zone = inner.zone();
             let caller = inner.caller();
@@ -66,8 +79,43 @@ impl<'r> Recording<'r> {
                 blobs: BTreeMap::new(),
             };
             Replay::new(manifest, BTreeMap::new())
-        };
-        Ok(Self { inner, path: path.to_owned(), kept: Mutex::new(kept) })
+        });
+        Self { inner, path: path.to_owned(), kept: Mutex::new(kept) }
+    }
+
+    /// How many queries it holds.
+    pub fn queries(&self) -> usize {
+        self.lock().manifest.commands.len()
+    }
+
+    /// Changes every text that it holds: what was asked, what was answered, who asked. `change` gets
+    /// the command that a text belongs to. Files are dropped: what is in them is not known.
+    pub fn rewrite(&self, change: &dyn Fn(&[String], &str) -> String) {
+        let mut kept = self.lock();
+        let blobs = std::mem::take(&mut kept.blobs);
+        let mut commands = std::mem::take(&mut kept.manifest.commands);
+        for answered in &mut commands {
+            let argv = answered.argv.clone();
+            let mut renew = |name: &mut String| {
+                if let Some(bytes) = blobs.get(name) {
+                    let text = change(&argv, &String::from_utf8_lossy(bytes));
+                    *name = kept.keep(text.as_bytes());
+                }
+            };
+            renew(&mut answered.stdout);
+            if let End::Exit { stderr, .. } = &mut answered.end {
+                renew(stderr);
+            }
+            for word in &mut answered.argv {
+                *word = change(&[], word);
+            }
+        }
+        let manifest = &mut kept.manifest;
+        manifest.commands = commands;
+        manifest.caller.name = manifest.caller.name.as_ref().map(|name| change(&[], name));
+        manifest.files.clear();
+        manifest.directories.clear();
+        manifest.environment.clear();
     }
 
     /// The settings that this recording is made with.

@@ -10,6 +10,7 @@ use jiff::tz::{Offset, TimeZone};
 
 use super::file::within;
 use super::manifest::{Answered, End, FORMAT, Kept, KeptOutcome, MANIFEST, Manifest, Range};
+use super::nodetop;
 use super::{
     Caller, Cmd, Content, ExecError, FileError, FileErrorKind, Finished, RecordingError, Runner,
     System, Unpacked, allow,
@@ -24,11 +25,13 @@ pub struct Replay {
     pub(super) manifest: Manifest,
     pub(super) blobs: BTreeMap<String, Arc<[u8]>>,
     is_demo: bool,
+    /// Whether its queries are another program's.
+    is_foreign: bool,
 }
 
 impl Replay {
     pub(super) fn new(manifest: Manifest, blobs: BTreeMap<String, Arc<[u8]>>) -> Self {
-        Self { manifest, blobs, is_demo: false }
+        Self { manifest, blobs, is_demo: false, is_foreign: false }
     }
 
     /// Reads a recording from its folder or file.
@@ -85,6 +88,11 @@ impl Replay {
             format: u32,
         }
         let malformed = |source| RecordingError::Malformed { path: path.to_owned(), source };
+        if nodetop::is_snapshot(json) {
+            let machine = System::default();
+            let (manifest, blobs) = nodetop::parse(path, json, machine.now(), &machine.zone())?;
+            return Ok(Self { is_foreign: true, ..Self::new(manifest, blobs) });
+        }
         let head: Head = serde_json::from_slice(json).map_err(malformed)?;
         if head.format > FORMAT {
             return Err(RecordingError::Newer { path: path.to_owned(), found: head.format });
@@ -125,6 +133,11 @@ impl Replay {
     /// [`super::Recording::start`]; `None` in recordings of before they were kept.
     pub fn settings(&self) -> Option<&serde_json::Value> {
         self.manifest.settings.as_ref()
+    }
+
+    /// Whether it is a snapshot of another program, which names no time zone.
+    pub fn is_foreign(&self) -> bool {
+        self.is_foreign
     }
 
     /// Every job id that the recording was asked about, in order, each once.
@@ -168,7 +181,9 @@ impl Replay {
 
     fn answered(&self, cmd: &Cmd) -> Option<&Answered> {
         let argv = cmd.argv();
-        self.manifest.commands.iter().find(|answered| answered.argv == argv)
+        let found = self.manifest.commands.iter().find(|answered| answered.argv == argv);
+        let foreign = || nodetop::answered(&self.manifest.commands, cmd);
+        found.or_else(|| if self.is_foreign { foreign() } else { None })
     }
 
     fn kept(&self, path: &str) -> Option<&Kept> {
@@ -200,7 +215,11 @@ impl Runner for Replay {
                 ExecError::NotRecorded { command: cmd.brief() }
             }
         })?;
-        sink(&self.blob(&answered.stdout));
+        let stdout = self.blob(&answered.stdout);
+        match self.is_foreign.then(|| nodetop::columns(answered, cmd, &stdout)).flatten() {
+            Some(table) => sink(&table),
+            None => sink(&stdout),
+        }
         answered.end.result(cmd, |name| self.blob(name).to_vec())
     }
 

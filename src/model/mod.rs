@@ -5,21 +5,33 @@
 //! component, say) its field is absent elsewhere. Every number that a site may not gather is a
 //! [`Known`], so that "unknown" can never print as zero.
 
+mod ability;
+mod cluster;
+mod dry_run;
 mod edit;
 mod exit;
 mod id;
 mod job;
 mod known;
 mod limits;
+mod node;
 mod node_use;
 mod notice;
+mod queue;
 pub mod request;
 mod run;
+mod shape;
 mod state;
 mod tres;
 mod units;
 mod verdict;
 
+pub use ability::Ability;
+pub use cluster::{
+    AccountUse, Association, Caps, Cluster, Controller, Identity, Licence, Qos, QueuedJob,
+    ReadFailure, Reading, Reservation, Share,
+};
+pub use dry_run::{DryRun, Filter, Refusal, Settled};
 pub use edit::{Edit, EditError};
 pub use exit::{Exit, signal_name};
 pub use id::{IdError, JobId, Part, StepId};
@@ -27,12 +39,15 @@ pub use job::{Job, Memory, MemoryScope, Source, Step, Usage};
 pub use known::Known;
 pub use limits::Limits;
 pub use node_use::{GpuUse, NodeUse};
-pub use notice::{Level, Notice};
 pub use run::{
     Allowance, FlatError, FlatField, History, Idle, Maybe, Names, Owner, Part as RunPart,
     RUN_SCHEMA, Rows, Run, StepKind, StepUse, Symbol, busy, is_failed, is_out_of_memory,
     run_fields,
 };
+pub use node::{Cpus, Gres, GresKind, Node, NodeBase, NodeFlag, NodeMemory, NodeReason, NodeState};
+pub use notice::{Level, Notice};
+pub use queue::{Allowed, Queue, QueueState, Sharing};
+pub use shape::{Devices, Per, Room, Shape, ShapeError};
 pub use state::{BaseState, State};
 pub use tres::Tres;
 pub use units::{Bytes, Span, UnitError};

@@ -5,22 +5,27 @@
 //! without any.
 
 mod breakdown;
+mod capacity;
 mod diagnosis;
 mod eval;
 mod export;
 mod figures;
+mod gpus;
 mod job;
 mod json;
 mod kb;
 mod overview;
 mod page;
 mod patterns;
+mod place;
 mod reliability;
 mod retrieval;
 mod settings;
 mod sizing;
+mod snapshot;
 mod stats;
 mod ticket;
+mod zoom;
 
 use std::io::{self, Write};
 

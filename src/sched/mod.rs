@@ -6,6 +6,7 @@
 
 mod saved;
 pub mod slurm;
+pub mod survey;
 
 use jiff::Timestamp;
 
@@ -21,7 +22,7 @@ pub struct Scheduler {
     /// Its name.
     pub name: &'static str,
     /// Its backend, if it is on this machine.
-    detect: for<'h> fn(&'h dyn Runner, &config::Scheduler) -> Option<Backend<'h>>,
+    detect: for<'h> fn(&'h dyn Runner, &config::Scheduler, Need) -> Option<Backend<'h>>,
 }
 
 /// Every scheduler, in the order in which they are looked for.
@@ -38,12 +39,21 @@ const AUTO: &str = "auto";
 /// The first scheduler on this machine that the settings admit; where there is none, a backend that
 /// can do nothing.
 ///
-/// Looking costs no process of its own: what it learns, later questions use.
-pub fn detect<'h>(runner: &'h dyn Runner, settings: &config::Scheduler) -> Backend<'h> {
-    let none = Backend { name: "none", jobs: None, explain: |_| None };
+/// Looking costs no process of its own: what it learns, later questions of that kind use.
+pub fn detect<'h>(runner: &'h dyn Runner, settings: &config::Scheduler, need: Need) -> Backend<'h> {
+    let none = Backend { name: "none", jobs: None, nodes: None, probe: None, explain: |_| None };
     let chosen = settings.backend.as_str();
     let mut admitted = ALL.iter().filter(|known| chosen == AUTO || chosen == known.name);
-    admitted.find_map(|scheduler| (scheduler.detect)(runner, settings)).unwrap_or(none)
+    admitted.find_map(|scheduler| (scheduler.detect)(runner, settings, need)).unwrap_or(none)
+}
+
+/// What the first question will be about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// Jobs and their history.
+    Jobs,
+    /// Nodes and queues at this moment.
+    Nodes,
 }
 
 /// What one scheduler can be asked.
@@ -53,6 +63,10 @@ pub struct Backend<'h> {
     pub name: &'static str,
     /// Questions about jobs.
     pub jobs: Option<slurm::Jobs<'h>>,
+    /// Questions about nodes and queues.
+    pub nodes: Option<slurm::Nodes<'h>>,
+    /// Dry runs.
+    pub probe: Option<slurm::Probe<'h>>,
     explain: fn(&str) -> Option<Reason>,
 }
 

@@ -13,6 +13,7 @@
 mod body;
 mod note;
 mod options;
+mod shape;
 mod submit;
 mod words;
 

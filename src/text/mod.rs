@@ -5,11 +5,13 @@
 mod clean;
 mod hostlist;
 mod redact;
+mod rename;
 mod width;
 mod words;
 
 pub use clean::{clean_line, printable, steers};
-pub use hostlist::{HostlistError, compress, expand};
+pub use hostlist::{HostlistError, collapse, expand};
 pub use redact::{holds_secret, mask_secrets, masked};
+pub use rename::Renames;
 pub use width::{pad, pad_left, truncate, width, wrap};
 pub use words::{count, did_you_mean, join};

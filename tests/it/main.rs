@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![expect(clippy::print_stderr, reason = "a test that was skipped says why")]
 
+mod capacity;
 mod dependencies;
 mod eval;
 mod history;
@@ -12,6 +13,7 @@ mod model;
 mod notes;
 mod output;
 mod own_files;
+mod place;
 mod processes;
 mod readme;
 mod recordings;

@@ -8,23 +8,33 @@
 //! The clients print for people and for nobody's parser; each oddity is told where it is handled,
 //! and those that differ between releases stand in [`quirks`].
 
+mod cluster;
+mod controller;
 mod fields;
 mod jobstats;
 pub(super) mod json;
+mod limits;
+mod nodes;
 mod numbers;
 mod offers;
+mod partitions;
 mod past;
+mod probe;
+mod queued;
 pub mod quirks;
 mod reasons;
 mod records;
 mod refusal;
 pub mod release;
+mod reservations;
 mod rows;
 mod runs;
 mod saved;
 mod scontrol;
+mod shares;
 mod squeue;
 mod stored;
+mod unnamed;
 mod values;
 
 #[cfg(test)]
@@ -44,14 +54,17 @@ use crate::host::{Cmd, ExecError, Finished, Output, Runner};
 use crate::model::{BaseState, IdError, Job, JobId, Known, Limits, Notice, Part, Source, State};
 use crate::script::parse_submit_line;
 
-pub use offers::Association;
-
-use super::{Backend, Depth, Filter, Found, SchedError, Users};
+use super::{Backend, Depth, Filter, Found, Need, SchedError, Users};
 use fields::{Field, Fields, Layout};
 use numbers::Clock;
 use records::{Reading, Records};
 use release::{Release, Version};
 use rows::{Reader, Row};
+
+pub use cluster::Nodes;
+pub use offers::Association;
+pub use probe::{Answer, Probe, Question};
+pub use unnamed::unnamed;
 
 pub(super) use past::keep;
 pub(super) use runs::Loader;
@@ -70,12 +83,24 @@ const SCRIPT_LIMIT: u64 = 4 << 20;
 pub(super) fn detect<'h>(
     runner: &'h dyn Runner,
     settings: &config::Scheduler,
+    need: Need,
 ) -> Option<Backend<'h>> {
-    let jobs = Jobs::new(runner, settings);
-    // The field list is needed by every question, so looking costs nothing.
-    let missing = matches!(jobs.fields(), Err(SchedError::NoScheduler));
+    let (jobs, nodes) = (Jobs::new(runner, settings), Nodes::new(runner, settings));
+    // The first query of each kind is needed by every question of that kind, so looking costs
+    // nothing.
+    let missing = match need {
+        Need::Jobs => matches!(jobs.fields(), Err(SchedError::NoScheduler)),
+        Need::Nodes => nodes.is_missing(),
+    };
     let explain = reasons::explain;
-    (!missing).then(|| Backend { name: "slurm", jobs: Some(jobs), explain })
+    let probe = Some(Probe::new(runner, settings));
+    (!missing).then(|| Backend {
+        name: "slurm",
+        jobs: Some(jobs),
+        nodes: Some(nodes),
+        probe,
+        explain,
+    })
 }
 
 /// A record of accounting from its fields by `sacct`'s names, read as one that `sacct` printed:

@@ -52,9 +52,12 @@ const AFTER_FREE_TEXT: [&str; 22] = [
     "MailUser",
 ];
 
+/// How the record of a job is read.
+pub(super) const JOB: Grammar = Grammar { free: &FREE_TEXT, after: &AFTER_FREE_TEXT };
+
 /// The pairs of one record.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Record(BTreeMap<String, String>);
+struct Record(BTreeMap<String, String>);
 
 impl Record {
     fn get(&self, key: &str) -> &str {
@@ -63,52 +66,73 @@ impl Record {
 }
 
 /// The records of an output; each begins with `first=` at the start of a line.
-pub(super) fn records(output: &[u8], first: &str) -> Vec<Record> {
+fn records(output: &[u8], first: &str) -> Vec<Record> {
     let text = String::from_utf8_lossy(output);
-    let mut found: Vec<String> = Vec::new();
-    for line in text.lines() {
-        if key_at(line) == Some(first) {
-            found.push(line.to_owned());
-        } else if let Some(record) = found.last_mut() {
-            record.push('\n');
-            record.push_str(line);
-        }
-    }
-    found.iter().map(|record| pairs(record)).collect()
+    split(&text, first).into_iter().map(|record| Record::new(record, JOB)).collect()
 }
 
-fn pairs(text: &str) -> Record {
-    let mut found = BTreeMap::new();
+/// The texts of the records of an output; each begins with `first=` at the start of a line, and
+/// holds the lines up to the next one.
+pub(super) fn split<'t>(text: &'t str, first: &str) -> Vec<&'t str> {
+    let line_starts = memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1);
+    let mut starts: Vec<usize> = std::iter::once(0)
+        .chain(line_starts)
+        .filter(|at| text[*at..].strip_prefix(first).is_some_and(|rest| rest.starts_with('=')))
+        .collect();
+    starts.push(text.len());
+    starts.windows(2).map(|pair| text[pair[0]..pair[1]].trim_end()).collect()
+}
+
+/// Which values people write, and which keys can follow them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Grammar {
+    /// Keys whose value is free text.
+    pub(super) free: &'static [&'static str],
+    /// Keys that can follow such text.
+    pub(super) after: &'static [&'static str],
+}
+
+/// Gives each key of a record with its value to `each`, in order. A key may come twice: the first
+/// counts, as what people write mostly stands last.
+pub(super) fn pairs<'t>(text: &'t str, grammar: Grammar, mut each: impl FnMut(&'t str, &'t str)) {
     let mut open: Option<(&str, usize)> = None;
-    let mut close = |open: Option<(&str, usize)>, end: usize| {
-        if let Some((key, start)) = open {
-            // The first of a repeated key: what a user writes mostly stands last.
-            found.entry(key.to_owned()).or_insert_with(|| text[start..end].trim().to_owned());
-        }
-    };
     for at in word_starts(text) {
         let Some(key) = key_at(&text[at..]) else { continue };
-        let in_free_text = open.is_some_and(|(key, _)| FREE_TEXT.contains(&key));
-        if !in_free_text || AFTER_FREE_TEXT.contains(&key) {
-            close(open.replace((key, at + key.len() + 1)), at);
+        let in_free_text = open.is_some_and(|(key, _)| grammar.free.contains(&key));
+        if in_free_text && !grammar.after.contains(&key) {
+            continue;
+        }
+        if let Some((key, start)) = open.replace((key, at + key.len() + 1)) {
+            each(key, text[start..at].trim());
         }
     }
-    close(open, text.len());
-    Record(found)
+    if let Some((key, start)) = open {
+        each(key, text[start..].trim());
+    }
+}
+
+impl Record {
+    fn new(text: &str, grammar: Grammar) -> Self {
+        let mut found = BTreeMap::new();
+        pairs(text, grammar, |key, value| {
+            found.entry(key.to_owned()).or_insert_with(|| value.to_owned());
+        });
+        Self(found)
+    }
 }
 
 /// Where words begin: at the start and after each blank.
 fn word_starts(text: &str) -> impl Iterator<Item = usize> {
-    let after_blank = text.char_indices().filter(|(_, c)| matches!(c, ' ' | '\n' | '\t'));
-    std::iter::once(0).chain(after_blank.map(|(at, _)| at + 1))
+    let blanks = memchr::memchr3_iter(b' ', b'\n', b'\t', text.as_bytes());
+    std::iter::once(0).chain(blanks.map(|at| at + 1))
 }
 
 /// The key that a text begins with, as in `JobId=1` or `ReqB:S:C:T=0:0:*:*`.
 fn key_at(text: &str) -> Option<&str> {
-    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "_:/".contains(c)))?;
-    let key = &text[..end];
-    let is_key = text[end..].starts_with('=') && key.starts_with(|c: char| c.is_ascii_uppercase());
-    is_key.then_some(key)
+    let is_key_byte = |byte: &u8| byte.is_ascii_alphanumeric() || b"_:/".contains(byte);
+    let bytes = text.as_bytes();
+    let end = bytes.iter().position(|byte| !is_key_byte(byte))?;
+    (bytes[end] == b'=' && bytes[0].is_ascii_uppercase()).then(|| &text[..end])
 }
 
 /// The jobs of `scontrol show job`, and how many records could not be read.

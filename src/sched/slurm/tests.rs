@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::host::{Caller, Content, ExecError, FileError, FileErrorKind, Finished};
-use crate::model::{BaseState, Bytes, Exit, MemoryScope, Span};
+use crate::model::{BaseState, Bytes, Exit, MemoryScope, Reading, Span};
 
 /// A machine on which each command that holds a word answers with fixed bytes.
 #[derive(Default)]
@@ -99,6 +99,7 @@ fn settings() -> config::Scheduler {
         list_deadline_seconds: 120,
         list_days: 7,
         limits_seconds: 0,
+        access_seconds: 0,
     }
 }
 
@@ -537,8 +538,8 @@ fn what_cannot_be_answered_says_why() {
     let fake = Fake::slurm("22.05").refuses("--allocations", 1, bad);
     let error = jobs(&fake).list(&filter()).expect_err("no such user");
     assert_eq!(error.to_string(), "there is no user 'nosuchuser' here");
-    assert!(super::super::detect(&Fake::default(), &settings()).jobs.is_none());
-    assert_eq!(super::super::detect(&Fake::slurm("22.05"), &settings()).name, "slurm");
+    assert!(super::super::detect(&Fake::default(), &settings(), Need::Jobs).jobs.is_none());
+    assert_eq!(super::super::detect(&Fake::slurm("22.05"), &settings(), Need::Jobs).name, "slurm");
 }
 
 #[test]
@@ -856,4 +857,57 @@ fn jobs_that_had_begun_before_the_window_are_asked_for_whole() {
         fake.asked().into_iter().filter(|command| command.contains("--jobs=7")).collect();
     assert_eq!(asked.len(), 1);
     assert!(asked[0].contains("--starttime=uts1795000000"), "{}", asked[0]);
+}
+
+/// What four releases printed about one small cluster of 11 nodes and 16 or more partitions, recorded
+/// with local times (UTC): g01 has 4 A100, g02 2 V100, both in use or not; g03 is drained; c01 has a
+/// course on two of its cores; dead01 is down.
+#[test]
+fn the_nodes_of_four_releases_are_read() {
+    for version in ["20.11", "22.05", "24.11", "26.05"] {
+        let slurm = Fake::default()
+            .at(1_796_030_000)
+            .says("show config", b"ClusterName = lab\nSelectTypeParameters = CR_CORE_MEMORY\n")
+            .says("show node", &fixture(version, "scontrol-nodes"))
+            .says("show partition", &fixture(version, "scontrol-partitions"))
+            .says("show reservation", &fixture(version, "scontrol-reservations"));
+        let found = Nodes::new(&slurm, &settings()).cluster().expect("a cluster");
+        let cluster = found.value;
+        assert_eq!(cluster.nodes.len(), 11, "{version}");
+        assert_eq!(found.notices, [], "{version}: every state is known");
+        assert!(cluster.nodes.iter().all(|node| node.cpus.effective.is_value()), "{version}");
+        let node = |name: &str| cluster.nodes.iter().find(|node| node.name == name).expect("there");
+        let g02 = node("g02");
+        assert_eq!((g02.gpus(), g02.gpus_allocated.clone()), (2, Known::Value(2)), "{version}");
+        assert_eq!(node("g01").gpu_models().collect::<Vec<_>>(), ["a100"], "{version}");
+        let reason = node("g03").reason.clone().expect("a reason");
+        assert_eq!(reason.text, "ECC errors on GPU 2 | ticket #4711", "{version}");
+        assert!(reason.by.as_deref() == Some("root") && reason.at.is_value(), "{version}");
+        assert!(node("c01").booted.is_value() && node("dead01").booted == Known::NotGathered);
+        let queue = |name: &str| cluster.queue(name).unwrap_or_else(|| panic!("{version} {name}"));
+        assert_eq!(queue("short").max_time, Known::Value(Span::seconds(300)), "{version}");
+        assert_eq!(queue("down").state, crate::model::QueueState::Down, "{version}");
+        assert_eq!(queue("denied").denied_accounts, ["physics"], "{version}");
+        assert_eq!(queue("exclusive").sharing, crate::model::Sharing::Exclusive, "{version}");
+        assert!(queue("rootonly").is_root_only && queue("hidden").is_hidden, "{version}");
+        assert_eq!(queue("unlim").limits_from.as_deref(), Some("partcap"), "{version}");
+        let [course, window] = &cluster.reservations[..] else { panic!("{version}") };
+        assert!(course.is_active && course.is_part_of_nodes && window.is_maintenance());
+        // The other clients of this fake are not there: each is told, and none is taken for empty.
+        let lacking = [Reading::Identity, Reading::Jobs, Reading::Qos, Reading::Usage];
+        assert!(lacking.iter().all(|part| cluster.lacks(*part)), "{:?}", cluster.failures);
+    }
+}
+
+#[test]
+fn one_reading_starts_at_most_eight_of_slurm_s_clients() {
+    let slurm = Fake::default()
+        .says("show config", b"ClusterName = lab\n")
+        .says("show node", &fixture("22.05", "scontrol-nodes"))
+        .says("show partition", &fixture("22.05", "scontrol-partitions"));
+    let backend = super::super::detect(&slurm, &settings(), Need::Nodes);
+    backend.nodes.expect("nodes").cluster().expect("a cluster");
+    let asked = slurm.asked();
+    let clients = asked.iter().filter(|command| !command.starts_with("id")).count();
+    assert_eq!(clients, 8, "{asked:#?}");
 }

@@ -1,10 +1,12 @@
 //! The words and numbers that Slurm's clients print, read into model values.
 //!
 //! Facts: `man sacct`, `man scontrol`, the recorded outputs of Slurm 20.11 to 26.05. Times arrive
-//! as epoch seconds because `host` asks for them so; a local time is kept as unreadable rather
-//! than guessed into a zone.
+//! as epoch seconds because `host` asks for them so; accounting's local time is kept as unreadable
+//! rather than guessed into a zone.
 
 use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 
 use crate::model::{Bytes, Exit, Known, Memory, MemoryScope, Span};
 
@@ -58,6 +60,25 @@ pub(super) fn time(text: &str) -> Known<Timestamp> {
             if seconds > 0 { Timestamp::from_second(seconds).map_err(|_| ()) } else { Err(()) }
         })
     })
+}
+
+/// A point in time as the controller prints it: epoch seconds where the client heeded what it was
+/// told, else local time in the zone of the cluster.
+pub(super) fn moment(text: &str, zone: &TimeZone) -> Known<Timestamp> {
+    match time(text) {
+        Known::Unreadable(text) => {
+            let local = text.parse::<DateTime>().ok();
+            let local = local.and_then(|local| zone.to_timestamp(local).ok());
+            local.map_or(Known::Unreadable(text), Known::Value)
+        }
+        known => known,
+    }
+}
+
+/// Names separated by commas; none for the words that stand for nothing.
+pub(super) fn names(text: &str) -> Vec<String> {
+    let names = text.split(',').map(str::trim).filter(|name| !is_null(name));
+    names.map(str::to_owned).collect()
 }
 
 /// A span such as `1-02:03:04` or `00:00.116`.

@@ -1,0 +1,423 @@
+//! What every question about capacity shares: the reading, and the rows of queues and nodes.
+
+use std::collections::{BTreeMap, HashMap};
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::access::Heard;
+use super::{AnswerError, World, mask};
+use crate::capacity::free::{Class, Free, Frees, Sums};
+use crate::capacity::gates::{Access, Ceiling, Gate, Gates, Term, Way};
+use crate::model::{
+    Allowed, Bytes, Cluster, GresKind, Known, NodeReason, Notice, Queue, QueueState, Reading,
+    Shape, Span,
+};
+use crate::sched::{self, Backend, SchedError, slurm};
+use crate::text;
+
+/// More nodes than any job has.
+pub(super) const MOST_NODES: usize = 100_000;
+
+impl<'w> World<'w> {
+    /// Reads the cluster; what could not be read stands in the notices.
+    pub(super) fn cluster(&self) -> Result<(Cluster, Vec<Notice>), AnswerError> {
+        read(&self.nodes()?)
+    }
+
+    /// Whoever can be asked about nodes and queues.
+    pub(super) fn nodes(&self) -> Result<slurm::Nodes<'w>, AnswerError> {
+        Ok(self.capacity().nodes.ok_or(SchedError::NoScheduler)?)
+    }
+
+    /// The scheduler, as far as questions about capacity need it.
+    pub(super) fn capacity(&self) -> Backend<'w> {
+        sched::detect(self.cluster, &self.config.settings.scheduler, sched::Need::Nodes)
+    }
+}
+
+/// Reads the cluster; what could not be read stands in the notices.
+pub(super) fn read(source: &slurm::Nodes<'_>) -> Result<(Cluster, Vec<Notice>), AnswerError> {
+    let found = source.cluster()?;
+    let mut notices = found.notices;
+    for failure in &found.value.failures {
+        let text = format!("{} could not be read: {}", subject(failure.reading), failure.message);
+        notices.push(Notice::warning("not-read", text).hint(lost(failure.reading)));
+    }
+    Ok((found.value, mask::notices(notices)))
+}
+
+fn subject(reading: Reading) -> &'static str {
+    match reading {
+        Reading::Identity => "your groups",
+        Reading::Controller => "the scheduler's settings",
+        Reading::Nodes => "the nodes",
+        Reading::Queues => "the partitions",
+        Reading::Qos => "the QOS limits",
+        Reading::Associations => "your accounts",
+        Reading::Usage => "what is used of account limits",
+        Reading::Reservations => "the reservations",
+        Reading::Jobs => "the jobs",
+    }
+}
+
+/// What an answer is worth without it.
+fn lost(reading: Reading) -> &'static str {
+    match reading {
+        Reading::Identity => "partitions for some groups only are told as not checked",
+        Reading::Controller => "memory is taken for given out, and every limit for enforced",
+        Reading::Nodes | Reading::Queues => "nothing can be said",
+        Reading::Qos => "limits of a QOS are not among the reasons",
+        Reading::Associations => "whether a partition lets you in is told as not checked",
+        Reading::Usage => "budgets of accounts are not among the reasons",
+        Reading::Reservations => "reserved nodes are told as reserved for others",
+        Reading::Jobs => "who runs where, and what is in use of limits, is n/a",
+    }
+}
+
+/// A queue in a table.
+#[derive(Debug, Clone, Serialize)]
+pub struct QueueRow {
+    /// Its name.
+    pub name: String,
+    /// Its state.
+    pub state: QueueState,
+    /// Where it stands for the caller.
+    pub term: Term,
+    /// Whether jobs that name none go here.
+    pub is_default: bool,
+    /// Whether it is not shown to everybody.
+    pub is_hidden: bool,
+    /// The accounts that it is for, where they are one or two.
+    pub dedicated_to: Vec<String>,
+    /// Its nodes and what can be had of them; nothing where it starts no jobs.
+    pub nodes: Sums,
+    /// Idle nodes that it shows though it starts no jobs.
+    pub advertised_idle: u64,
+    /// Nodes that it says it has, where that is another number.
+    pub nodes_declared: Known<u64>,
+    /// The types of its GPUs, and on how many nodes each is.
+    pub gpu_models: BTreeMap<String, u64>,
+    /// The longest time limit.
+    pub max_time: Known<Span>,
+    /// Whose rule that is.
+    pub max_time_source: String,
+    /// What one user may have at once.
+    pub at_once: Vec<Ceiling>,
+    /// The way in that has the least against it.
+    pub way: Way,
+    /// What is in the way, the hardest first.
+    pub gates: Vec<Gate>,
+    /// What the scheduler said to the smallest job; `None` where it was not asked.
+    pub heard: Option<Heard>,
+}
+
+impl QueueRow {
+    /// The row of a queue.
+    pub(super) fn new(gates: &Gates<'_>, queue: &Queue, shape: Option<&Shape>) -> Self {
+        let access: Access = gates.access(queue, shape);
+        let term = gates.term(queue, &access);
+        let nodes = gates.nodes(queue);
+        let mut sums = Sums::of(nodes);
+        let mut advertised_idle = 0;
+        if matches!(term, Term::Closed | Term::NoNodes) {
+            advertised_idle = sums.nodes_idle;
+            sums.give_nothing();
+        }
+        let mut gpu_models: BTreeMap<String, u64> = BTreeMap::new();
+        for free in nodes {
+            let mut models: Vec<String> = free.node.gpu_models().map(model_name).collect();
+            models.sort_unstable();
+            models.dedup();
+            for model in models {
+                *gpu_models.entry(model).or_default() += 1;
+            }
+        }
+        let dedicated_to = match &queue.accounts {
+            Allowed::Only(names) if names.len() <= 2 => names.clone(),
+            _ => Vec::new(),
+        };
+        let (max_time, max_time_source) = gates.longest(queue, &access.way);
+        let declared = queue.node_count.get().filter(|declared| *declared != sums.nodes);
+        let at_once = gates.ceilings(queue, &access.way);
+        Self {
+            name: queue.name.clone(),
+            state: queue.state.clone(),
+            term,
+            is_default: queue.is_default,
+            is_hidden: queue.is_hidden,
+            dedicated_to,
+            nodes: sums,
+            advertised_idle,
+            nodes_declared: declared.into(),
+            gpu_models,
+            max_time,
+            max_time_source,
+            at_once,
+            way: access.way,
+            gates: access.gates,
+            heard: None,
+        }
+    }
+
+    /// Whether jobs of the caller start here, as far as is known.
+    pub fn is_usable(&self) -> bool {
+        matches!(self.term, Term::Open | Term::Unchecked)
+    }
+}
+
+/// The rows of all queues, the usable and roomiest first.
+pub(super) fn queue_rows(cluster: &Cluster, gates: &Gates<'_>) -> Vec<QueueRow> {
+    let mut rows: Vec<QueueRow> =
+        cluster.queues.iter().map(|queue| QueueRow::new(gates, queue, None)).collect();
+    sort_rows(&mut rows);
+    rows
+}
+
+/// The usable and roomiest first.
+pub(super) fn sort_rows(rows: &mut [QueueRow]) {
+    rows.sort_by(|a, b| {
+        let free = |row: &QueueRow| (row.nodes.cpus_free, row.nodes.gpus_free);
+        a.term.cmp(&b.term).then(free(b).cmp(&free(a))).then_with(|| a.name.cmp(&b.name))
+    });
+}
+
+/// What a type of GPU is called; one that the site gives no type is just a GPU.
+pub(super) fn model_name(model: &str) -> String {
+    if model.is_empty() { "gpu".to_owned() } else { model.to_owned() }
+}
+
+/// A node in a table.
+#[derive(Debug, Clone, Serialize)]
+pub struct NodeRow {
+    /// Its name.
+    pub name: String,
+    /// Its state as printed.
+    pub state: String,
+    /// Where it stands.
+    pub class: Class,
+    /// Cores that can be had, and that jobs may have at all.
+    pub cpus_free: Known<u64>,
+    /// Cores that jobs may have at all.
+    pub cpus: Known<u64>,
+    /// Cores given to jobs.
+    pub cpus_allocated: Known<u64>,
+    /// Load, in hundredths.
+    pub load: Known<u64>,
+    /// Memory that can be had.
+    pub memory_free: Known<Bytes>,
+    /// Memory as configured.
+    pub memory: Known<Bytes>,
+    /// GPUs that can be had.
+    pub gpus_free: Known<u64>,
+    /// GPUs.
+    pub gpus: u64,
+    /// GPUs that nobody has and nobody can get.
+    pub gpus_stranded: u64,
+    /// Every generic resource.
+    pub gres: Vec<GresRow>,
+    /// Its features.
+    pub features: Vec<String>,
+    /// Its partitions.
+    pub partitions: Vec<String>,
+    /// The scheduler fills nodes of small weight first.
+    pub weight: Known<u64>,
+    /// Jobs on it.
+    pub jobs: Known<u64>,
+    /// Jobs must end before then.
+    pub until: Option<Timestamp>,
+    /// The reservation that is in force, or that begins then.
+    pub reservation: Option<String>,
+    /// Why an operator, or the scheduler, took it out.
+    pub reason: Option<NodeReason>,
+}
+
+/// A generic resource of a node.
+#[derive(Debug, Clone, Serialize)]
+pub struct GresRow {
+    /// What it is.
+    pub kind: GresKind,
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub model: Option<String>,
+    /// How many can be had.
+    pub free: Known<u64>,
+    /// How many there are.
+    pub total: u64,
+}
+
+impl NodeRow {
+    /// The row of a node.
+    pub(super) fn new(free: &Free<'_>, jobs: Known<u64>) -> Self {
+        let node = free.node;
+        let gres = node.gres.iter().zip(&free.gres);
+        let reason = node.reason.clone().map(|mut reason| {
+            reason.text = text::masked(&reason.text);
+            reason
+        });
+        Self {
+            name: node.name.clone(),
+            state: node.state.text.clone(),
+            class: free.class,
+            cpus_free: free.cpus.clone(),
+            cpus: node.cpus.effective.clone(),
+            cpus_allocated: node.cpus.allocated.clone(),
+            load: node.load.clone(),
+            memory_free: free.memory.clone(),
+            memory: node.memory.total.clone(),
+            gpus_free: free.gpus.clone(),
+            gpus: node.gpus(),
+            gpus_stranded: free.gpus_stranded,
+            gres: gres
+                .map(|(gres, left)| GresRow {
+                    kind: gres.kind,
+                    name: gres.name.clone(),
+                    model: gres.model.clone(),
+                    free: left.clone(),
+                    total: gres.total,
+                })
+                .collect(),
+            features: node.features.clone(),
+            partitions: node.partitions.clone(),
+            weight: node.weight.clone(),
+            jobs,
+            until: free.until.map(|(at, _)| at),
+            reservation: free.reservation.or(free.until.map(|(_, by)| by)).map(str::to_owned),
+            reason,
+        }
+    }
+}
+
+/// Which nodes a list shows, and how many.
+#[derive(Debug, Clone, Default)]
+pub struct NodeFilter {
+    /// Only nodes of these queues.
+    pub queues: Vec<String>,
+    /// Only nodes with GPUs.
+    pub gpu: bool,
+    /// Only nodes without.
+    pub cpu: bool,
+    /// Only nodes of which something can be had.
+    pub free: bool,
+    /// The order.
+    pub sort: Sort,
+    /// At most so many.
+    pub limit: Option<usize>,
+}
+
+/// The order of a list of nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sort {
+    /// The roomiest first: by GPUs, then cores.
+    #[default]
+    Room,
+    /// By name.
+    Name,
+    /// The highest load first.
+    Load,
+    /// The most free memory first.
+    Memory,
+    /// By where they stand.
+    State,
+}
+
+impl NodeFilter {
+    /// Refuses queues that are not there.
+    pub(super) fn check(&self, cluster: &Cluster) -> Result<(), AnswerError> {
+        self.queues.iter().try_for_each(|name| known_queue(cluster, name).map(|_| ()))
+    }
+
+    fn takes(&self, free: &Free<'_>) -> bool {
+        let is_gpu = free.node.count(GresKind::Gpu) + free.node.count(GresKind::MigSlice) > 0;
+        let names = &free.node.partitions;
+        (!self.gpu || is_gpu)
+            && (!self.cpu || !is_gpu)
+            && (!self.free || free.class.gives_now())
+            && (self.queues.is_empty() || names.iter().any(|name| self.queues.contains(name)))
+    }
+
+    /// The rows, in order, and how many there are in all.
+    pub(super) fn rows(&self, cluster: &Cluster, frees: &Frees<'_>) -> (Vec<NodeRow>, usize) {
+        let mut chosen: Vec<Free<'_>> = frees
+            .nodes
+            .iter()
+            .filter(|free| self.takes(free))
+            .map(|free| self.seen_from_queue(cluster, free))
+            .collect();
+        let key = |free: &Free<'_>| (free.gpus.get().unwrap_or(0), free.cpus.get().unwrap_or(0));
+        chosen.sort_by(|a, b| {
+            let order = match self.sort {
+                Sort::Room => (b.class.gives_now().cmp(&a.class.gives_now()))
+                    .then(key(b).cmp(&key(a)))
+                    .then(a.class.cmp(&b.class)),
+                Sort::Name => std::cmp::Ordering::Equal,
+                Sort::Load => b.node.load.get().cmp(&a.node.load.get()),
+                Sort::Memory => b.memory.get().cmp(&a.memory.get()),
+                Sort::State => a.class.cmp(&b.class),
+            };
+            order.then_with(|| natural(&a.node.name, &b.node.name))
+        });
+        let total = chosen.len();
+        chosen.truncate(self.limit.unwrap_or(usize::MAX));
+        let jobs = jobs_by_node(cluster);
+        let count = |name: &str| match &jobs {
+            None => Known::NotGathered,
+            Some(jobs) => Known::Value(jobs.get(name).copied().unwrap_or(0)),
+        };
+        let rows = chosen.iter().map(|free| NodeRow::new(free, count(&free.node.name)));
+        (rows.collect(), total)
+    }
+
+    /// What jobs of the one queue that was asked for can have.
+    fn seen_from_queue<'c>(&self, cluster: &Cluster, free: &Free<'c>) -> Free<'c> {
+        match self.queues.as_slice() {
+            [only] => {
+                cluster.queue(only).map_or_else(|| free.clone(), |queue| free.in_queue(queue))
+            }
+            _ => free.clone(),
+        }
+    }
+}
+
+/// Names with numbers in them, by those numbers: `n9` before `n10`.
+fn natural(a: &str, b: &str) -> std::cmp::Ordering {
+    let stem = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let (cut_a, cut_b) = (stem(a), stem(b));
+    let number = |text: &str| text.parse::<u64>().ok();
+    a[..cut_a]
+        .cmp(&b[..cut_b])
+        .then_with(|| number(&a[cut_a..]).cmp(&number(&b[cut_b..])))
+        .then_with(|| a.cmp(b))
+}
+
+/// How many running jobs are on each node; `None` where jobs could not be read.
+pub(super) fn jobs_by_node(cluster: &Cluster) -> Option<HashMap<String, u64>> {
+    if cluster.lacks(Reading::Jobs) {
+        return None;
+    }
+    let mut counts: HashMap<String, u64> = HashMap::with_capacity(cluster.nodes.len());
+    for job in cluster.jobs.iter().filter(|job| job.state.word() != "PENDING") {
+        let list = job.node_list.as_deref().unwrap_or_default();
+        // One plain name, as most jobs have, needs no expansion.
+        if !list.contains([',', '[', ' ', '(']) && !list.is_empty() {
+            *counts.entry(list.to_owned()).or_default() += 1;
+            continue;
+        }
+        for name in text::expand(list, MOST_NODES).unwrap_or_default() {
+            *counts.entry(name).or_default() += 1;
+        }
+    }
+    Some(counts)
+}
+
+/// A queue by its name, or an error that says which was probably meant.
+pub(super) fn known_queue<'c>(cluster: &'c Cluster, name: &str) -> Result<&'c Queue, AnswerError> {
+    cluster.queue(name).ok_or_else(|| {
+        let names = cluster.queues.iter().map(|queue| queue.name.as_str());
+        AnswerError::UnknownQueue {
+            name: name.to_owned(),
+            nearest: text::did_you_mean(name, names).map(str::to_owned),
+        }
+    })
+}

@@ -1,0 +1,100 @@
+//! What can be had of the cluster now, and where is it open to me?
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::access::{Access, AccessSummary, confirm};
+use super::cluster::{QueueRow, queue_rows, sort_rows};
+use super::{AnswerError, World};
+use crate::capacity::free::{Frees, Sums};
+use crate::capacity::gates::{Gates, Term};
+use crate::model::{Identity, Notice, Reading};
+use crate::sched::SchedError;
+
+/// The cluster at a glance.
+#[derive(Debug, Serialize)]
+pub struct Status {
+    /// `jobwise/status/1`.
+    pub schema: &'static str,
+    /// The scheduler.
+    pub backend: &'static str,
+    /// The cluster's name.
+    pub cluster: Option<String>,
+    /// When it was read.
+    pub taken_at: Timestamp,
+    /// Who asks.
+    pub identity: Identity,
+    /// The accounts that may be charged; `None` where they could not be read.
+    pub accounts: Option<Vec<String>>,
+    /// All nodes: the classes add up.
+    pub nodes: Sums,
+    /// The nodes of queues that are not closed to the caller.
+    pub yours: Sums,
+    /// How many queues stand where: the terms add up.
+    pub terms: BTreeMap<Term, u64>,
+    /// The queues, the usable and roomiest first.
+    pub queues: Vec<QueueRow>,
+    /// What was asked of the scheduler; `None` where only the rules count.
+    pub access: Option<AccessSummary>,
+    /// How many queues the text shows.
+    #[serde(skip)]
+    pub shown: usize,
+    /// What the answer lacks.
+    pub notices: Vec<Notice>,
+}
+
+/// Looks at the cluster; the text shows at most so many queues.
+///
+/// Unless only what is `declared` counts, the scheduler is asked about queues that are open.
+pub fn status(
+    world: World<'_>,
+    shown: Option<usize>,
+    declared: bool,
+) -> Result<Status, AnswerError> {
+    let backend = world.capacity();
+    let source = backend.nodes.as_ref().ok_or(SchedError::NoScheduler)?;
+    let (cluster, mut notices) = super::cluster::read(source)?;
+    let frees = Frees::new(&cluster);
+    let gates = Gates::new(&cluster, &frees);
+    let mut queues = queue_rows(&cluster, &gates);
+    let access = (!declared).then(|| confirm(world, &backend, &cluster, &gates, &mut queues));
+    sort_rows(&mut queues);
+    let mut terms: BTreeMap<Term, u64> = BTreeMap::new();
+    for row in &queues {
+        *terms.entry(row.term).or_default() += 1;
+    }
+    let open: Vec<&str> =
+        queues.iter().filter(|row| row.is_usable()).map(|row| row.name.as_str()).collect();
+    let open: std::collections::BTreeSet<&str> = open.into_iter().collect();
+    let mine = frees
+        .nodes
+        .iter()
+        .filter(|free| free.node.partitions.iter().any(|name| open.contains(name.as_str())));
+    if !frees.unclear_reservations.is_empty() {
+        notices.push(Notice::warning(
+            "reservation-unclear",
+            format!(
+                "the nodes of the reservation {} cannot be told; they may be counted as free",
+                crate::text::join(&frees.unclear_reservations, "and"),
+            ),
+        ));
+    }
+    let accounts = cluster.accounts().into_iter().map(str::to_owned).collect();
+    Ok(Status {
+        schema: "jobwise/status/1",
+        backend: cluster.backend,
+        cluster: cluster.name.clone(),
+        taken_at: cluster.taken_at,
+        identity: cluster.identity.clone(),
+        accounts: (!cluster.lacks(Reading::Associations)).then_some(accounts),
+        nodes: Sums::of(&frees.nodes),
+        yours: Sums::of(mine),
+        terms,
+        shown: shown.unwrap_or(queues.len()),
+        queues,
+        access: access.map(Access::summary),
+        notices,
+    })
+}

@@ -1,0 +1,490 @@
+//! Limits of qualities of service, associations and accounts, with what is used of them.
+//!
+//! Of a limit that several set, the partition's QOS decides, then the job's, then the association
+//! (`OverPartQOS` turns the first two around). What is used of QOS limits is added up over the queue;
+//! of accounts' limits the controller tells it. A job over a limit mostly is taken and waits for
+//! ever, so a yes at submission proves nothing.
+
+use std::collections::BTreeMap;
+
+use crate::model::{AccountUse, Caps, Qos, Queue, Reading, Shape, Span, Tres};
+
+use super::usage::{Scope, amount, code_word, entries, noun, shown};
+use super::{Gate, Gates, Kind, Way};
+
+/// What a job would take.
+struct Request {
+    tres: BTreeMap<String, u64>,
+    /// Of one node.
+    on_node: BTreeMap<String, u64>,
+    time: Option<Span>,
+    /// Whether this is what somebody asked for, and not only the least there can be.
+    is_asked: bool,
+}
+
+impl Request {
+    fn new(queue: &Queue, shape: Option<&Shape>, longest: Option<Span>) -> Self {
+        let least = Shape::default();
+        let asked = shape.unwrap_or(&least);
+        let nodes = asked.least_nodes();
+        let mut tres: BTreeMap<String, u64> = BTreeMap::new();
+        let mut on_node = BTreeMap::new();
+        tres.insert("cpu".to_owned(), asked.all_cpus());
+        tres.insert("node".to_owned(), nodes);
+        on_node.insert("cpu".to_owned(), asked.cpus_on_node());
+        if let Some(memory) = asked.memory_on_node() {
+            tres.insert("mem".to_owned(), memory.0.saturating_mul(nodes));
+            on_node.insert("mem".to_owned(), memory.0);
+        }
+        let gpus = asked.all_gpus();
+        if gpus > 0 {
+            tres.insert("gres/gpu".to_owned(), gpus);
+        }
+        for (name, kind, count) in asked.devices_on_node() {
+            let generic = format!("gres/{name}");
+            *on_node.entry(generic.clone()).or_insert(0) += count;
+            let all = count.saturating_mul(nodes);
+            if name != "gpu" {
+                *tres.entry(generic.clone()).or_insert(0) += all;
+            }
+            if let Some(kind) = kind {
+                let typed = format!("{generic}:{kind}");
+                *tres.entry(typed.clone()).or_insert(0) += all;
+                *on_node.entry(typed).or_insert(0) += count;
+            }
+        }
+        for (name, count) in &asked.licences {
+            tres.insert(format!("license/{name}"), *count);
+        }
+        let time = asked.time.or(queue.default_time.get()).or(longest);
+        Self { tres, on_node, time, is_asked: shape.is_some() }
+    }
+
+    fn get(&self, name: &str) -> u64 {
+        self.tres.get(name).copied().unwrap_or(0)
+    }
+}
+
+/// The caller's limits on one way into a queue.
+pub(super) fn check(
+    gates_of: &Gates<'_>,
+    queue: &Queue,
+    way: &Way,
+    shape: Option<&Shape>,
+    gates: &mut Vec<Gate>,
+) {
+    if !gates_of.enforces("limits") {
+        return;
+    }
+    let cluster = gates_of.cluster;
+    let (longest, _) = gates_of.longest(queue, way);
+    let request = Request::new(queue, shape, longest.get());
+    let rules = gates_of.rules(queue, way);
+    let check = Check { gates_of, queue, way, rules, request };
+    check.job(gates);
+    check.walltime(shape, gates);
+    check.users(gates);
+    check.levels(gates);
+    let named = [&queue.limits_from, &way.qos];
+    let unknown = named.into_iter().flatten().find(|name| cluster.qos_named(name).is_none());
+    let is_refused = gates.iter().any(|gate| gate.kind == Kind::Fatal);
+    if let Some(name) = unknown.filter(|_| shape.is_some() && !is_refused) {
+        let text = format!("the limits of QOS {name} could not be read");
+        gates.push(Gate::unchecked("LIMITS_UNKNOWN", format!("QOS {name}"), text));
+    }
+}
+
+struct Check<'g, 'c> {
+    gates_of: &'g Gates<'c>,
+    queue: &'g Queue,
+    way: &'g Way,
+    rules: Vec<&'c Qos>,
+    request: Request,
+}
+
+impl<'c> Check<'_, 'c> {
+    /// Each limit of a kind, from the first that sets it.
+    fn first(&self, of: impl Fn(&'c Qos) -> &'c Tres) -> Vec<(&'c str, u64, &'c Qos)> {
+        let mut found: Vec<(&str, u64, &Qos)> = Vec::new();
+        for qos in &self.rules {
+            for (name, limit, _) in entries(of(qos)) {
+                if let Some(limit) = limit
+                    && found.iter().all(|(known, ..)| *known != name)
+                {
+                    found.push((name, limit, qos));
+                }
+            }
+        }
+        found
+    }
+
+    /// What one job may have.
+    fn job(&self, gates: &mut Vec<Gate>) {
+        let mut limits: Vec<(&str, u64, String)> = self
+            .first(|qos| &qos.job.tres)
+            .into_iter()
+            .map(|(name, limit, qos)| (name, limit, format!("QOS {} MaxTRESPerJob", qos.name)))
+            .collect();
+        let right = self.gates_of.right(self.queue, self.way);
+        for (name, limit, _) in right.into_iter().flat_map(|right| entries(&right.job.tres)) {
+            if let Some(limit) = limit
+                && limits.iter().all(|(known, ..)| *known != name)
+            {
+                let account = self.way.account.as_deref().unwrap_or_default();
+                limits.push((name, limit, format!("account {account} MaxTRESPerJob")));
+            }
+        }
+        for (name, limit, source) in limits {
+            let wanted = self.request.get(name);
+            if wanted > limit {
+                gates.push(too_much(name, "JOB", wanted, limit, source, "one job may have"));
+            }
+        }
+        for (name, limit, qos) in self.first(|qos| &qos.node) {
+            let wanted = self.request.on_node.get(name).copied().unwrap_or(0);
+            if wanted > limit {
+                let source = format!("QOS {} MaxTRESPerNode", qos.name);
+                gates.push(too_much(
+                    name,
+                    "NODE",
+                    wanted,
+                    limit,
+                    source,
+                    "one job may have on a node",
+                ));
+            }
+        }
+        for (name, limit, qos) in self.first(|qos| &qos.least) {
+            let wanted = self.request.get(name);
+            if self.request.is_asked && wanted < limit {
+                let text = format!(
+                    "{} {} are less than the {} that QOS {} wants at least",
+                    shown(name, wanted),
+                    noun(name),
+                    shown(name, limit),
+                    qos.name,
+                );
+                let code = format!("MIN_{}_JOB", code_word(name));
+                gates.push(Gate::shape(code, format!("QOS {} MinTRES", qos.name), text));
+            }
+        }
+        let Some(time) = self.request.time.filter(|_| self.request.is_asked) else { return };
+        for (name, limit, qos) in self.first(|qos| &qos.job.minutes) {
+            if self.minutes(name, time) > limit {
+                let text = format!(
+                    "{} for {time} are more than the {} minutes of it that one job may take",
+                    noun(name),
+                    shown(name, limit),
+                );
+                let code = format!("MAX_{}_MINUTES_JOB", code_word(name));
+                gates.push(Gate::shape(code, format!("QOS {} MaxTRESMins", qos.name), text));
+            }
+        }
+    }
+
+    /// The time limit, where it is not the partition's own that is too short.
+    fn walltime(&self, shape: Option<&Shape>, gates: &mut Vec<Gate>) {
+        let Some(time) = shape.and_then(|shape| shape.time) else { return };
+        let (longest, source) = self.gates_of.longest(self.queue, self.way);
+        let Some(longest) = longest.get().filter(|longest| time > *longest) else { return };
+        if source.starts_with("partition ") {
+            return;
+        }
+        let denies =
+            self.rules.iter().any(|qos| qos.flags.iter().any(|flag| flag == "DenyOnLimit"));
+        let then = if denies { "the job is refused" } else { "the job is taken and never starts" };
+        let text = format!("{time} is longer than {longest}: {then}");
+        gates.push(Gate::shape("MAX_WALLTIME", source, text).lift(format!("--time={longest}")));
+    }
+
+    /// What users, accounts and everybody together may have under a quality of service.
+    fn users(&self, gates: &mut Vec<Gate>) {
+        self.scope(
+            "USER",
+            "MaxTRESPerUser",
+            "your running jobs",
+            true,
+            false,
+            |qos| &qos.user,
+            gates,
+        );
+        let account = "the running jobs of your account";
+        self.scope("ACCOUNT", "MaxTRESPerAccount", account, false, true, |qos| &qos.account, gates);
+        let all = "everybody's running jobs under it";
+        self.scope("GROUP", "GrpTRES", all, false, false, |qos| &qos.group, gates);
+        for qos in &self.rules {
+            if self.request.is_asked
+                && !(qos.group.minutes.is_empty() && qos.group.wall.get().is_none())
+            {
+                gates.push(Gate::unchecked(
+                    "MINUTES_UNKNOWN",
+                    format!("QOS {} GrpTRESMins", qos.name),
+                    format!(
+                        "QOS {} has a budget of minutes; what is left of it is not told",
+                        qos.name
+                    ),
+                ));
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the words of three scopes, side by side")]
+    fn scope(
+        &self,
+        word: &str,
+        rule: &str,
+        whose: &str,
+        is_mine: bool,
+        by_account: bool,
+        of: impl Fn(&'c Qos) -> &'c Caps,
+        gates: &mut Vec<Gate>,
+    ) {
+        let scope = |qos: &'c Qos| Scope {
+            qos: Some(&qos.name),
+            account: self.way.account.clone().filter(|_| by_account),
+            is_mine,
+        };
+        let usage = &self.gates_of.usage;
+        for (name, limit, qos) in self.first(|qos| &of(qos).tres) {
+            let wanted = self.request.get(name);
+            let source = format!("QOS {} {rule}", qos.name);
+            if wanted == 0 {
+                continue;
+            }
+            if wanted > limit {
+                gates.push(too_much(name, word, wanted, limit, source, "it allows at once"));
+                continue;
+            }
+            let scope = scope(qos);
+            let used = usage.of(&scope).tres.get(name).copied().unwrap_or(0);
+            let code = format!("MAX_{}_{word}", code_word(name));
+            if wanted.saturating_add(used) > limit {
+                gates.push(in_use(code, source, name, (used, limit), whose));
+            } else if !usage.is_whole(&scope) && self.request.is_asked {
+                let text = format!(
+                    "at most {} {} at once; how many are in use could not be seen",
+                    shown(name, limit),
+                    noun(name),
+                );
+                gates.push(Gate::unchecked("USE_UNKNOWN", source, text));
+            }
+        }
+        for (kind, is_running) in [("JOBS", true), ("SUBMIT", false)] {
+            let count =
+                |caps: &Caps| if is_running { caps.jobs.get() } else { caps.submitted.get() };
+            let first = self.rules.iter().find_map(|qos| Some((count(of(qos))?, *qos)));
+            let Some((limit, qos)) = first else { continue };
+            let sum = usage.of(&scope(qos));
+            let used = if is_running { sum.running } else { sum.submitted };
+            if used >= limit {
+                let what = if is_running { "run" } else { "run or wait" };
+                let text = format!("{used} of {whose} {what} under QOS {}, {limit} may", qos.name);
+                let text = text.replace("running jobs", "jobs");
+                let code = format!("MAX_{kind}_{word}");
+                let source = format!("QOS {} limit of jobs", qos.name);
+                gates.push(Gate::shape(code, source, text).lift("wait until one ends"));
+            }
+        }
+    }
+
+    /// The caller's place in the account, the account, and those above it.
+    fn levels(&self, gates: &mut Vec<Gate>) {
+        let cluster = self.gates_of.cluster;
+        let Some(account) = self.way.account.as_deref() else { return };
+        if let Some(right) = self.gates_of.right(self.queue, self.way) {
+            let scope = Scope { qos: None, account: Some(account.to_owned()), is_mine: true };
+            let counts = [
+                ("MAX_JOBS_ASSOCIATION", &right.job.jobs, true),
+                ("MAX_SUBMIT_ASSOCIATION", &right.job.submitted, false),
+            ];
+            for (code, limit, is_running) in counts {
+                let Some(limit) = limit.get() else { continue };
+                let sum = self.gates_of.usage.of(&scope);
+                let used = if is_running { sum.running } else { sum.submitted };
+                if used >= limit {
+                    let what = if is_running { "run" } else { "run or wait" };
+                    let text =
+                        format!("{used} of your jobs {what} under account {account}, {limit} may");
+                    let source = format!("account {account} limit of jobs");
+                    gates.push(Gate::shape(code, source, text).lift("wait until one ends"));
+                }
+            }
+        }
+        if cluster.lacks(Reading::Usage) {
+            if self.request.is_asked {
+                let text =
+                    format!("what is used of the limits of account {account} could not be read");
+                gates.push(Gate::unchecked(
+                    "ACCOUNT_USE_UNKNOWN",
+                    format!("account {account}"),
+                    text,
+                ));
+            }
+            return;
+        }
+        let same = |place: &&AccountUse, name: &str| place.account.eq_ignore_ascii_case(name);
+        let own = cluster.account_use.iter().filter(|place| {
+            place.user.is_some()
+                && same(place, account)
+                && place.partition.as_deref().is_none_or(|name| name == self.queue.name)
+        });
+        // One for this partition replaces that of the whole account.
+        if let Some(place) = own.max_by_key(|place| place.partition.is_some()) {
+            self.level(place, "your share of account", gates);
+        }
+        let mut name = Some(account);
+        for _ in 0..cluster.account_use.len() {
+            let mut accounts = cluster.account_use.iter().filter(|place| place.user.is_none());
+            let Some(place) = name.and_then(|name| accounts.find(|place| same(place, name))) else {
+                return;
+            };
+            self.level(place, "account", gates);
+            name = place.parent.as_deref();
+        }
+    }
+
+    fn level(&self, place: &AccountUse, what: &str, gates: &mut Vec<Gate>) {
+        let name = &place.account;
+        let source = |rule: &str| format!("account {name} {rule}");
+        let used = |tres: &Tres, resource: &str| {
+            tres.get(resource).and_then(|value| amount(resource, value)).unwrap_or(0)
+        };
+        for (resource, limit, _) in entries(&place.limits.tres) {
+            let wanted = self.request.get(resource);
+            let Some(limit) = limit.filter(|_| wanted > 0) else { continue };
+            let code = format!("GRP_{}", code_word(resource));
+            let has = used(&place.used.tres, resource);
+            if wanted > limit {
+                let may = "it may have at once";
+                let mut gate = too_much(resource, "ACCOUNT", wanted, limit, source("GrpTRES"), may);
+                gate.code = code;
+                gates.push(gate);
+            } else if wanted.saturating_add(has) > limit {
+                let whose = format!("the running jobs of {what} {name}");
+                gates.push(in_use(code, source("GrpTRES"), resource, (has, limit), &whose));
+            }
+        }
+        self.minutes_left(place, what, gates);
+        let counts = [
+            ("GRP_JOBS", &place.limits.jobs, &place.used.jobs, "run"),
+            ("GRP_SUBMIT", &place.limits.submitted, &place.used.submitted, "run or wait"),
+        ];
+        for (code, limit, used, verb) in counts {
+            if let Some((limit, used)) =
+                limit.get().zip(used.get()).filter(|(limit, used)| used >= limit)
+            {
+                let text = format!("{used} jobs of {what} {name} {verb}, {limit} may");
+                gates.push(
+                    Gate::shape(code, source("limit of jobs"), text).lift("wait until one ends"),
+                );
+            }
+        }
+        let wall = place.limits.wall.get().zip(place.used.wall.get());
+        if let Some((limit, used)) = wall.filter(|(limit, used)| used >= limit) {
+            let text = format!("{what} {name} has used {used} of its {limit} of wall time");
+            gates.push(Gate::fatal("GRP_WALL", source("GrpWall"), text).lift("another --account"));
+        }
+    }
+
+    /// Budgets of resource-minutes.
+    fn minutes_left(&self, place: &AccountUse, what: &str, gates: &mut Vec<Gate>) {
+        let name = &place.account;
+        let value = |tres: &Tres, resource: &str| {
+            tres.get(resource).and_then(|value| amount(resource, value)).unwrap_or(0)
+        };
+        for (resource, limit, _) in entries(&place.limits.minutes) {
+            let Some(limit) = limit else { continue };
+            let spent = value(&place.used.minutes, resource);
+            let code = format!("GRP_{}_MINUTES", code_word(resource));
+            let source = format!("account {name} GrpTRESMins");
+            if spent >= limit {
+                let text = format!(
+                    "{what} {name} has spent its {} {} minutes",
+                    shown(resource, limit),
+                    noun(resource).trim_end_matches('s'),
+                );
+                gates.push(
+                    Gate::fatal(&code, source, text).lift("another --account, or more minutes"),
+                );
+                continue;
+            }
+            let Some(time) = self.request.time.filter(|_| self.request.is_asked) else { continue };
+            // With `safe` a job starts only if what is left lasts to its end.
+            let promised = value(&place.used.running_minutes, resource);
+            let wanted = self.minutes(resource, time);
+            let left = limit.saturating_sub(spent.saturating_add(promised));
+            if self.gates_of.enforces_safe() && wanted > left {
+                let text = format!(
+                    "{wanted} {} minutes are more than the {left} that {what} {name} has left",
+                    noun(resource).trim_end_matches('s'),
+                );
+                gates.push(
+                    Gate::shape(code, source, text).lift("a shorter --time, or another --account"),
+                );
+            }
+        }
+        let Some(time) = self.request.time.filter(|_| self.request.is_asked) else { return };
+        for (resource, limit, _) in entries(&place.limits.running_minutes) {
+            let Some(limit) = limit else { continue };
+            let promised = value(&place.used.running_minutes, resource);
+            let wanted = self.minutes(resource, time);
+            if wanted.saturating_add(promised) > limit {
+                let text = format!(
+                    "running jobs of {what} {name} may take {promised} of {limit} {} minutes, this \
+                     one {wanted} more",
+                    noun(resource).trim_end_matches('s'),
+                );
+                let code = format!("GRP_{}_RUN_MINUTES", code_word(resource));
+                let source = format!("account {name} GrpTRESRunMins");
+                gates.push(Gate::shape(code, source, text).lift("a shorter --time"));
+            }
+        }
+    }
+
+    /// Resource-minutes of a whole run.
+    fn minutes(&self, resource: &str, time: Span) -> u64 {
+        self.request.get(resource).saturating_mul(time.as_seconds().div_ceil(60))
+    }
+}
+
+impl Gates<'_> {
+    fn enforces_safe(&self) -> bool {
+        let words = self.cluster.controller.enforces.value();
+        words.is_none_or(|words| words.iter().any(|word| word == "safe" || word == "all"))
+    }
+}
+
+/// More than is ever given.
+fn too_much(name: &str, scope: &str, wanted: u64, limit: u64, source: String, may: &str) -> Gate {
+    let text = format!(
+        "{} {} are more than the {} that {may}",
+        shown(name, wanted),
+        noun(name),
+        shown(name, limit),
+    );
+    let code = format!("MAX_{}_{scope}", code_word(name));
+    Gate::shape(code, source, text).lift(format!("at most {} {}", shown(name, limit), noun(name)))
+}
+
+/// Enough for this job, were the rest not in use.
+fn in_use(
+    code: String,
+    source: String,
+    name: &str,
+    (used, limit): (u64, u64),
+    whose: &str,
+) -> Gate {
+    let text = format!(
+        "{} of {} {} are held by {whose}",
+        shown(name, used),
+        shown(name, limit),
+        noun(name),
+    );
+    let left = limit.saturating_sub(used);
+    let lift = if left > 0 {
+        format!("at most {} {}, or wait until more are given back", shown(name, left), noun(name))
+    } else {
+        "wait until some are given back".to_owned()
+    };
+    Gate::shape(code, source, text).lift(lift)
+}

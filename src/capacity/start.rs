@@ -1,0 +1,292 @@
+//! When a job that cannot start now could: the cluster played forward over the ends of its jobs.
+//!
+//! Each job gives back, on each of its nodes, its cores, memory and devices at the end of its time
+//! limit. The first moment at which the shape fits is told as our estimate: jobs that end early make
+//! it sooner, and jobs that wait with a higher priority later, which is why the scheduler's own
+//! prediction is preferred where there is one. How a job's resources lie on its nodes is not in what
+//! was read, so each node is taken to hold an even share.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::fit::{Demand, Host, Space};
+use crate::model::{BaseState, Bytes, Cluster, QueuedJob, Span};
+use crate::text;
+
+/// No job has more nodes than the largest cluster.
+const MOST_HOSTS: usize = 262_144;
+
+/// What running jobs give back, and when.
+#[derive(Debug, Default)]
+pub struct Timeline {
+    /// By the moment: the nodes, by their place in [`Cluster::nodes`], and what comes free on each.
+    releases: BTreeMap<Timestamp, Vec<(usize, Share)>>,
+    /// Running jobs whose end, nodes or resources are not known.
+    pub unknown: usize,
+}
+
+/// What one job holds of one node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Share {
+    cpus: u64,
+    memory: Bytes,
+    /// By name and type, as in `gpu` and `gpu:a100`.
+    devices: Vec<(String, u64)>,
+}
+
+/// Time in which a node is kept for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Closed {
+    /// From when.
+    pub from: Timestamp,
+    /// Until when.
+    pub until: Timestamp,
+}
+
+impl Timeline {
+    /// What the running jobs of a cluster will give back.
+    pub fn new(cluster: &Cluster) -> Self {
+        let places: BTreeMap<&str, usize> =
+            cluster.nodes.iter().enumerate().map(|(at, node)| (node.name.as_str(), at)).collect();
+        let mut timeline = Self::default();
+        for job in &cluster.jobs {
+            if !holds_nodes(job) {
+                continue;
+            }
+            let end = job.end.get();
+            let list = job.node_list.as_deref().unwrap_or_default();
+            let hosts = text::expand(list, MOST_HOSTS).unwrap_or_default();
+            let (Some(end), false) = (end, hosts.is_empty()) else {
+                timeline.unknown += 1;
+                continue;
+            };
+            // What is over its time is ended any moment.
+            let end = end.max(cluster.taken_at);
+            let share = share(job, hosts.len() as u64);
+            let nodes = hosts.iter().filter_map(|host| places.get(host.as_str()));
+            let releases = timeline.releases.entry(end).or_default();
+            releases.extend(nodes.map(|node| (*node, share.clone())));
+        }
+        timeline
+    }
+
+    /// The first moment from `now` on at which the shape fits on these hosts, each named by its
+    /// place in [`Cluster::nodes`] and with the times in which it is closed.
+    pub fn earliest(
+        &self,
+        demand: &Demand<'_>,
+        hosts: &[(usize, &Host<'_>, &[Closed])],
+        now: Timestamp,
+        length: Option<Span>,
+    ) -> Option<Timestamp> {
+        let index: BTreeMap<usize, usize> =
+            hosts.iter().enumerate().map(|(at, (place, ..))| (*place, at)).collect();
+        let mut free: Vec<Space> = hosts.iter().map(|(_, host, _)| host.free.clone()).collect();
+        let tasks_at = |free: &[Space], moment: Timestamp, at: usize| {
+            let (_, host, closed) = &hosts[at];
+            if is_open(closed, moment, length) { demand.tasks(host, &free[at], false) } else { 0 }
+        };
+        let mut tasks: Vec<u64> = (0..hosts.len()).map(|at| tasks_at(&free, now, at)).collect();
+        // A moment matters when a job ends, and when a host opens, or is closed before a job that
+        // starts then would end.
+        let mut moments: BTreeMap<Timestamp, Vec<usize>> = BTreeMap::from([(now, Vec::new())]);
+        for (moment, released) in self.releases.range(now..) {
+            if released.iter().any(|(place, _)| index.contains_key(place)) {
+                moments.entry(*moment).or_default();
+            }
+        }
+        for (at, (.., closed)) in hosts.iter().enumerate() {
+            for time in *closed {
+                let last = length.and_then(|length| earlier(time.from, length));
+                for moment in [Some(time.until), last].into_iter().flatten() {
+                    if moment >= now {
+                        moments.entry(moment).or_default().push(at);
+                    }
+                }
+            }
+        }
+        let mut sum: u64 = tasks.iter().sum();
+        let mut fitting = tasks.iter().filter(|tasks| **tasks > 0).count() as u64;
+        let nodes = if demand.shape.has_fixed_nodes() { demand.shape.least_nodes() } else { 1 };
+        for (moment, mut touched) in moments {
+            for (place, share) in self.releases.get(&moment).into_iter().flatten() {
+                let Some(&at) = index.get(place) else { continue };
+                release(&mut free[at], hosts[at].1, share);
+                touched.push(at);
+            }
+            for at in touched {
+                let count = tasks_at(&free, moment, at);
+                sum = sum - tasks[at] + count;
+                fitting = fitting - u64::from(tasks[at] > 0) + u64::from(count > 0);
+                tasks[at] = count;
+            }
+            // Most moments change too little to look at every host.
+            if fitting < nodes || sum < demand.shape.all_tasks() {
+                continue;
+            }
+            let spaces: Vec<(&Host<'_>, &Space)> = hosts
+                .iter()
+                .zip(&free)
+                .zip(&tasks)
+                .filter(|(_, tasks)| **tasks > 0)
+                .map(|(((_, host, _), free), _)| (*host, free))
+                .collect();
+            if demand.enough(&tasks) && demand.enough_gpus(&spaces) {
+                return Some(moment);
+            }
+        }
+        None
+    }
+}
+
+/// A moment so much earlier, and just past it: a job that starts then does not end in time.
+fn earlier(moment: Timestamp, length: Span) -> Option<Timestamp> {
+    let seconds = i64::try_from(length.as_seconds()).ok()?;
+    moment.checked_sub(SignedDuration::from_secs(seconds.saturating_sub(1))).ok()
+}
+
+/// Whether a job that starts at a moment ends before the host is closed. One without a known length
+/// is taken to have none.
+pub fn is_open(closed: &[Closed], moment: Timestamp, length: Option<Span>) -> bool {
+    let end = length.and_then(|length| {
+        let seconds = i64::try_from(length.as_seconds()).ok()?;
+        moment.checked_add(SignedDuration::from_secs(seconds)).ok()
+    });
+    !closed.iter().any(|time| time.until > moment && end.is_none_or(|end| time.from < end))
+}
+
+fn holds_nodes(job: &QueuedJob) -> bool {
+    matches!(job.state.base, BaseState::Running | BaseState::Suspended)
+}
+
+fn share(job: &QueuedJob, nodes: u64) -> Share {
+    let each = |count: u64| count / nodes.max(1);
+    let devices = job.tres.0.iter().filter_map(|(name, value)| {
+        Some((name.strip_prefix("gres/")?.to_owned(), each(value.parse().ok()?)))
+    });
+    Share {
+        cpus: job.tres.count("cpu").or(job.cpus.get()).map_or(0, each),
+        memory: Bytes(job.tres.memory().map_or(0, |bytes| each(bytes.0))),
+        devices: devices.collect(),
+    }
+}
+
+/// Gives a share back, never beyond what the node has.
+fn release(free: &mut Space, host: &Host<'_>, share: &Share) {
+    free.cpus = free.cpus.saturating_add(share.cpus).min(host.whole.cpus);
+    if let (Some(memory), Some(whole)) = (free.memory, host.whole.memory) {
+        free.memory = Some(Bytes(memory.0.saturating_add(share.memory.0)).min(whole));
+    }
+    for (name, count) in &share.devices {
+        let (name, kind) = match name.split_once(':') {
+            Some((name, kind)) => (name, Some(kind)),
+            None => (name.as_str(), None),
+        };
+        // Typed and generic entries say the same twice; the typed one says where.
+        let has_typed = share
+            .devices
+            .iter()
+            .any(|(other, _)| other.split_once(':').is_some_and(|(other, _)| other == name));
+        let typed_host = host.devices.iter().any(|d| d.name == name && d.kind.is_some());
+        if kind.is_none() && has_typed && typed_host {
+            continue;
+        }
+        let mut left = *count;
+        for (index, device) in host.devices.iter().enumerate() {
+            let matches = device.name == name
+                && kind.is_none_or(|kind| {
+                    device.kind.is_none_or(|known| known.eq_ignore_ascii_case(kind))
+                });
+            if matches && (kind.is_none() || !typed_host || device.kind.is_some()) {
+                let room = host.whole.devices[index].saturating_sub(free.devices[index]);
+                let back = left.min(room);
+                free.devices[index] += back;
+                left -= back;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fit::tests::{cluster, gpu_node, host, shape};
+    use super::*;
+    use crate::hardware::Catalogue;
+    use crate::model::{Known, State, Tres};
+
+    fn job(id: &str, nodes: &str, tres: &str, end: i64) -> QueuedJob {
+        QueuedJob {
+            id: id.parse().expect("an id"),
+            name: String::new(),
+            user: None,
+            account: None,
+            partition: Some("gpu".to_owned()),
+            qos: None,
+            state: State::parse("RUNNING"),
+            node_list: Some(nodes.to_owned()),
+            nodes: Known::NotGathered,
+            cpus: Known::NotGathered,
+            tres: Tres::parse(tres),
+            start: Known::NotGathered,
+            end: Timestamp::from_second(end).ok().into(),
+            limit: Known::NotGathered,
+            reason: None,
+            priority: Known::NotGathered,
+            licences: Vec::new(),
+            reservation: None,
+            sharing: None,
+        }
+    }
+
+    /// A node of 16 cores and four GPUs has three jobs that end one after the other: a shape that
+    /// needs two GPUs starts when the second ends, not when the last does.
+    #[test]
+    fn a_job_starts_when_enough_has_come_free_and_not_when_all_has() {
+        let mut cluster = cluster(vec![gpu_node("g1", 16, "a100", 4, 16, 4)]);
+        let mib = "mem=1000M";
+        cluster.jobs = vec![
+            job("1", "g1", &format!("cpu=4,{mib},gres/gpu=1,gres/gpu:a100=1"), 1000),
+            job("2", "g1", &format!("cpu=8,{mib},gres/gpu=1,gres/gpu:a100=1"), 2000),
+            job("3", "g1", &format!("cpu=4,{mib},gres/gpu=2,gres/gpu:a100=2"), 9000),
+        ];
+        let at = |options: &[(&str, &str)], closed: Vec<Closed>| {
+            let catalogue = Catalogue::built_in().expect("sound");
+            let shape = shape(options);
+            let queue = &cluster.queues[0];
+            let demand = Demand::new(&shape, &cluster, queue);
+            let host = host(&cluster.nodes[0], &cluster, &catalogue);
+            let timeline = Timeline::new(&cluster);
+            let length = shape.time;
+            let hosts = [(0, &host, closed.as_slice())];
+            let now = Timestamp::from_second(500).expect("a time");
+            timeline.earliest(&demand, &hosts, now, length).map(Timestamp::as_second)
+        };
+        let memory = ("mem", "100M");
+        assert_eq!(at(&[("gres", "gpu:a100:2"), memory], vec![]), Some(2000));
+        assert_eq!(at(&[("cpus-per-task", "4"), memory], vec![]), Some(1000));
+        assert_eq!(at(&[("gres", "gpu:4"), memory], vec![]), Some(9000));
+        assert_eq!(at(&[("gres", "gpu:5"), memory], vec![]), None);
+        // Ten minutes do not go in before a maintenance at 2100 s; a quarter of a minute does.
+        let second = |second| Timestamp::from_second(second).expect("a time");
+        let closed = vec![Closed { from: second(2100), until: second(5000) }];
+        let two = ("gres", "gpu:2");
+        assert_eq!(at(&[two, memory, ("time", "10")], closed.clone()), Some(5000));
+        assert_eq!(at(&[two, memory, ("time", "0:15")], closed), Some(2000));
+    }
+
+    #[test]
+    fn a_job_of_several_nodes_gives_back_on_each() {
+        let nodes = ["n1", "n2"].map(|name| gpu_node(name, 8, "v100", 0, 8, 0)).to_vec();
+        let mut cluster = cluster(nodes);
+        cluster.jobs =
+            vec![job("1", "n[1-2]", "cpu=16,mem=2000M", 700), job("2", "n9", "cpu=1", 800)];
+        let timeline = Timeline::new(&cluster);
+        let shares: Vec<u64> =
+            timeline.releases.values().flatten().map(|(_, share)| share.cpus).collect();
+        assert_eq!(shares, [8, 8]);
+        // The end is not known: it is counted and never taken for now.
+        cluster.jobs[0].end = Known::NotGathered;
+        assert_eq!(Timeline::new(&cluster).unknown, 1);
+    }
+}

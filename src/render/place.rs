@@ -1,0 +1,338 @@
+//! Where a job can run, and what the scheduler says to it, for people.
+
+use std::io;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::Report;
+use super::page::{Cell, Column, Label, Page, WHOLE};
+use crate::answer::place::{Checked, CheckedQueue, Places, Possible};
+use crate::capacity::change::spoken_until;
+use crate::capacity::rank::{Placement, Source, Start, Verdict};
+use crate::model::{Devices, DryRun, Per, Refusal, Room, Settled, Shape};
+use crate::text;
+
+/// Queues that cannot take it are told in one line after so many.
+const SHOWN: usize = 8;
+
+/// `2 nodes, 8 CPUs and 2 a100 GPUs each, 64G per node, 01:00:00`.
+fn sentence(shape: &Shape) -> String {
+    let mut parts = Vec::new();
+    let nodes = shape.least_nodes();
+    let each = if nodes > 1 { " on each" } else { "" };
+    if shape.has_fixed_nodes() {
+        parts.push(text::count(nodes, "node"));
+    }
+    if shape.has_fixed_nodes() {
+        parts.push(format!("{}{each}", text::count(shape.cpus_on_node(), "CPU")));
+    } else {
+        parts.push(text::count(shape.all_cpus(), "CPU"));
+    }
+    if shape.all_tasks() > nodes {
+        parts.push(text::count(shape.all_tasks(), "task"));
+    }
+    for Devices { name, kind, count, per } in &shape.devices {
+        let name = if name == "gpu" { "GPU" } else { name };
+        let kind = kind.as_ref().map_or(String::new(), |kind| format!("{kind} "));
+        let per = match per {
+            Per::Task => " per task",
+            Per::Node => each,
+            _ => " in all",
+        };
+        parts.push(format!("{}{per}", text::count(*count, &format!("{kind}{name}"))));
+    }
+    if let Some(bytes) = shape.gpu_memory {
+        parts.push(format!("{} on each GPU", bytes.to_option()));
+    }
+    if !shape.needs.is_empty() {
+        let words: Vec<&str> = shape.needs.iter().map(|need| need.word()).collect();
+        parts.push(text::join(&words, "and"));
+    }
+    match shape.memory {
+        Some(Room { bytes, .. }) if bytes.0 == 0 => parts.push("all memory".to_owned()),
+        Some(Room { bytes, per }) => {
+            let per = match per {
+                Per::Cpu => "CPU",
+                Per::Gpu => "GPU",
+                _ => "node",
+            };
+            parts.push(format!("{} per {per}", bytes.to_option()));
+        }
+        None => {}
+    }
+    if let Some(words) = &shape.constraint {
+        parts.push(format!("constraint {words}"));
+    }
+    if shape.exclusive {
+        parts.push("alone on its nodes".to_owned());
+    }
+    parts.push(shape.time.map_or("the default time".to_owned(), |time| time.to_string()));
+    parts.join(", ")
+}
+
+fn label(verdict: Verdict) -> Label {
+    match verdict {
+        Verdict::RunNow => Label::Good,
+        Verdict::Queue => Label::Plain,
+        Verdict::NoAnswer => Label::Warn,
+        _ => Label::Bad,
+    }
+}
+
+fn access(placement: &Placement) -> String {
+    match &placement.dry_run {
+        Some(answer) => match answer.settled {
+            Settled::Taken => "confirmed".to_owned(),
+            Settled::Refused(refusal) => refusal.label().to_owned(),
+            Settled::NoAnswer => "no answer".to_owned(),
+        },
+        None if placement.access.refusals().next().is_some() => "not asked".to_owned(),
+        None => "declared".to_owned(),
+    }
+}
+
+fn start(start: Option<Start>, now: Timestamp) -> String {
+    let Some(Start { at, source }) = start else { return String::new() };
+    let wait = at.duration_since(now);
+    let words =
+        if wait <= SignedDuration::from_secs(120) { "now".to_owned() } else { spoken_until(wait) };
+    // Ours is told apart from the scheduler's.
+    match source {
+        Source::Scheduler => words,
+        Source::Estimate => format!("{words}*"),
+    }
+}
+
+fn submit_line(page: &mut Page<'_>, options: &[String], script: Option<&str>) -> io::Result<()> {
+    let quoted = |option: &String| {
+        let plain = option
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_=+,./:@%".contains(&byte));
+        if plain { option.clone() } else { format!("'{}'", option.replace('\'', "'\\''")) }
+    };
+    let words: Vec<String> = options.iter().map(quoted).collect();
+    let script = script.unwrap_or("SCRIPT").to_owned();
+    // One line, whatever its length: it is there to be copied.
+    page.line(&[(Label::Strong, &format!("  sbatch {} {}", words.join(" "), quoted(&script)))])
+}
+
+impl Report for Places {
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        const COLUMNS: [Column; 7] = [
+            Column { heading: "VERDICT", right: false, least: WHOLE },
+            Column { heading: "PARTITION", right: false, least: 8 },
+            Column { heading: "FITS", right: true, least: WHOLE },
+            Column { heading: "RIGHT HW", right: true, least: WHOLE },
+            Column { heading: "START", right: false, least: WHOLE },
+            Column { heading: "ACCESS", right: false, least: 9 },
+            Column { heading: "GPUS", right: false, least: 6 },
+        ];
+        page.entry("", 0, Label::Plain, &sentence(&self.shape))?;
+        let best = self.placements.first();
+        let (label_of, words) = match best {
+            Some(best) if best.verdict == Verdict::RunNow => {
+                (Label::Good, format!("RUN NOW in {}", best.queue))
+            }
+            Some(best) if best.verdict == Verdict::Queue => {
+                (Label::Warn, format!("nowhere now; it would wait in {}", best.queue))
+            }
+            Some(best) if best.reachable => {
+                (Label::Warn, format!("perhaps in {}: the scheduler was not asked", best.queue))
+            }
+            _ => (Label::Bad, "NOWHERE".to_owned()),
+        };
+        page.line(&[(label_of, &words)])?;
+        page.gap()?;
+        let able = self.placements.iter().take_while(|place| place.verdict <= Verdict::NoAnswer);
+        let able = able.count();
+        let shown = if self.all {
+            self.placements.len()
+        } else {
+            able.max(SHOWN).min(self.placements.len())
+        };
+        let rows: Vec<Vec<Cell>> =
+            self.placements[..shown].iter().map(|place| self.row(place)).collect();
+        page.table(&COLUMNS, &rows)?;
+        let hidden = &self.placements[shown..];
+        if !hidden.is_empty() {
+            let more = text::count(hidden.len() as u64, "more partition");
+            page.line(&[(Label::Dim, &format!("{more} cannot take it: --all"))])?;
+        }
+        // Where it can run is worth more than where there is no such node.
+        let told = |place: &&Placement| {
+            let obvious = self.somewhere && place.verdict == Verdict::WrongHardware;
+            !place.because.is_empty() && (self.all || !obvious)
+        };
+        let reasons: Vec<&Placement> = self.placements[..shown].iter().filter(told).collect();
+        if !reasons.is_empty() {
+            page.gap()?;
+        }
+        for place in reasons {
+            page.entry("", 0, Label::Plain, &format!("{}: {}", place.queue, place.because))?;
+            let lift = place.access.refusals().find_map(|gate| gate.lift.as_ref());
+            if let Some(lift) = lift.filter(|_| place.verdict > Verdict::NoAnswer) {
+                page.entry("  ", 2, Label::Dim, lift)?;
+            }
+        }
+        self.footer(page)?;
+        page.notices(&self.notices)
+    }
+}
+
+impl Places {
+    fn row(&self, place: &Placement) -> Vec<Cell> {
+        let fit = &place.fit;
+        let unsure = match fit.unverified {
+            0 => String::new(),
+            more => format!("+{more}?"),
+        };
+        let gpus: Vec<&str> = fit.gpus.keys().map(String::as_str).collect();
+        vec![
+            (label(place.verdict), place.verdict.word().to_owned()),
+            (Label::Plain, place.queue.clone()),
+            (Label::Plain, format!("{}/{}", fit.fitting, fit.needed)),
+            (Label::Plain, format!("{}/{}{unsure}", fit.right, fit.considered)),
+            (Label::Plain, start(place.start, self.taken_at)),
+            (Label::Plain, access(place)),
+            (Label::Plain, gpus.join(" ")),
+        ]
+    }
+
+    fn footer(&self, page: &mut Page<'_>) -> io::Result<()> {
+        if let Some(changes) = &self.changes {
+            page.gap()?;
+            changed(page, changes)?;
+        }
+        let best = self.placements.first().filter(|place| !place.submit.is_empty());
+        if let Some(best) = best {
+            page.gap()?;
+            let when = match best.verdict {
+                Verdict::RunNow => "starts now",
+                Verdict::Queue => "waits",
+                _ => "not asked",
+            };
+            page.line(&[(Label::Dim, &format!("submit ({when}):"))])?;
+            submit_line(page, &best.submit, self.script.as_deref())?;
+        }
+        page.gap()?;
+        let estimated = self
+            .placements
+            .iter()
+            .any(|place| place.start.is_some_and(|start| start.source == Source::Estimate));
+        if estimated {
+            let text = "* our estimate from the time limits of running jobs; jobs that wait before \
+                        yours make it later, jobs that end early sooner";
+            page.entry("", 0, Label::Dim, text)?;
+        }
+        asked(page, self.asked)
+    }
+}
+
+fn changed(page: &mut Page<'_>, changes: &[Possible]) -> io::Result<()> {
+    if changes.is_empty() {
+        return page.line(&[(Label::Plain, "no single change would let it run now")]);
+    }
+    page.line(&[(Label::Dim, "it would run now:")])?;
+    for Possible { change, confirmed, .. } in changes {
+        let said = match confirmed {
+            Some(true) => "the scheduler says so",
+            _ => "not confirmed by the scheduler",
+        };
+        let place = format!("in partition {}", change.queue);
+        let words = if change.what.contains(&place) {
+            change.what.clone()
+        } else {
+            format!("{}, {place}", change.what)
+        };
+        page.entry("", 2, Label::Plain, &format!("{words} ({said})"))?;
+    }
+    Ok(())
+}
+
+fn asked(page: &mut Page<'_>, asked: usize) -> io::Result<()> {
+    let text = match asked {
+        0 => "the scheduler was not asked".to_owned(),
+        1 => "1 dry run was made; it took a job id".to_owned(),
+        many => format!("{many} dry runs were made; each took a job id"),
+    };
+    page.line(&[(Label::Dim, &text)])
+}
+
+impl Report for Checked {
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        const COLUMNS: [Column; 6] = [
+            Column { heading: "PARTITION", right: false, least: 8 },
+            Column { heading: "ANSWER", right: false, least: WHOLE },
+            Column { heading: "ACCOUNT", right: false, least: 7 },
+            Column { heading: "QOS", right: false, least: 5 },
+            Column { heading: "START", right: false, least: WHOLE },
+            Column { heading: "NODES", right: false, least: 6 },
+        ];
+        page.entry("", 0, Label::Plain, &sentence(&self.shape))?;
+        let line = format!(
+            "{} of {} would take it, {} gave no answer",
+            self.accepted,
+            text::count(self.queues.len() as u64, "partition"),
+            self.unanswered
+        );
+        page.line(&[(Label::Strong, &line)])?;
+        page.gap()?;
+        let rows: Vec<Vec<Cell>> =
+            self.queues.iter().map(|queue| checked_row(page, queue)).collect();
+        page.table(&COLUMNS, &rows)?;
+        page.gap()?;
+        for queue in &self.queues {
+            let said = queue.answer.as_ref().map(|answer| answer.message.as_str());
+            let untried = match queue.untried {
+                0 => String::new(),
+                more => format!(" ({} not tried)", text::count(more as u64, "account")),
+            };
+            let words = match (&queue.but, said) {
+                (Some(but), _) => format!("yes, but {but}"),
+                (None, Some(said)) if !said.is_empty() => format!("{said}{untried}"),
+                (None, None) => format!("not asked{untried}"),
+                _ => continue,
+            };
+            page.entry("", 0, Label::Plain, &format!("{}: {words}", queue.queue))?;
+        }
+        for answer in self.queues.iter().flat_map(|queue| &queue.disagreements) {
+            let filter = answer.filter.as_ref().is_some_and(|filter| filter.passed);
+            let says = if filter { "passes" } else { "rejects" };
+            let text = format!(
+                "{}: the site's submit filter {says} it, the scheduler says: {}",
+                answer.queue,
+                if answer.message.is_empty() { "yes" } else { &answer.message }
+            );
+            page.entry("disagree ", 9, Label::Warn, &text)?;
+        }
+        for text in &self.not_covered {
+            page.entry("", 0, Label::Dim, &format!("a dry run does not look at {text}"))?;
+        }
+        asked(page, self.asked)?;
+        page.notices(&self.notices)
+    }
+}
+
+fn checked_row(page: &Page<'_>, queue: &CheckedQueue) -> Vec<Cell> {
+    let answer = queue.answer.as_ref();
+    let (label, words) = match answer.map(|answer| answer.settled) {
+        Some(Settled::Taken) if queue.but.is_some() => (Label::Warn, "yes, but"),
+        Some(Settled::Taken) => (Label::Good, "yes"),
+        Some(Settled::Refused(refusal)) => (Label::Bad, Refusal::label(refusal)),
+        Some(Settled::NoAnswer) => (Label::Warn, "no answer"),
+        None => (Label::Warn, "not asked"),
+    };
+    let text =
+        |get: fn(&DryRun) -> Option<&String>| answer.and_then(get).cloned().unwrap_or_default();
+    let start = answer.map_or(String::new(), |answer| {
+        if answer.start.is_value() { page.brief_moment(&answer.start) } else { String::new() }
+    });
+    vec![
+        (Label::Plain, queue.queue.clone()),
+        (label, words.to_owned()),
+        (Label::Plain, text(|answer| answer.account.as_ref())),
+        (Label::Plain, text(|answer| answer.effective_qos.as_ref().or(answer.qos.as_ref()))),
+        (Label::Plain, start),
+        (Label::Plain, text(|answer| answer.nodes.as_ref())),
+    ]
+}

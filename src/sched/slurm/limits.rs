@@ -1,0 +1,306 @@
+//! Qualities of service, associations, and what is used of accounts' limits.
+//!
+//! `sacctmgr` knows the limits that are set, and which qualities of service a user may ask for;
+//! `scontrol show assoc_mgr` knows what the controller has counted against them (`limit(used)`, `N`
+//! for no limit). Columns are those that 20.11 has, as one that is not known fails the whole call.
+
+use crate::model::{AccountUse, Association, Caps, Known, Qos, Span, Tres};
+
+use super::scontrol::{self, Grammar};
+use super::values;
+
+/// The columns of `sacctmgr show qos`.
+const QOS_COLUMNS: [&str; 20] = [
+    "Name",
+    "Priority",
+    "Flags",
+    "MaxWall",
+    "MaxTRESPerJob",
+    "MaxTRESMins",
+    "MaxTRESPerNode",
+    "MinTRES",
+    "MaxTRESPerUser",
+    "MaxJobsPerUser",
+    "MaxSubmitJobsPerUser",
+    "MaxTRESPerAccount",
+    "MaxJobsPerAccount",
+    "MaxSubmitJobsPerAccount",
+    "GrpTRES",
+    "GrpTRESMins",
+    "GrpTRESRunMins",
+    "GrpJobs",
+    "GrpSubmitJobs",
+    "GrpWall",
+];
+/// The columns of `sacctmgr show assoc`.
+const ASSOCIATION_COLUMNS: [&str; 17] = [
+    "Cluster",
+    "Account",
+    "Partition",
+    "QOS",
+    "DefaultQOS",
+    "MaxWall",
+    "MaxTRESPerJob",
+    "MaxTRESMinsPerJob",
+    "MaxTRESPerNode",
+    "MaxJobs",
+    "MaxSubmitJobs",
+    "GrpTRES",
+    "GrpTRESMins",
+    "GrpTRESRunMins",
+    "GrpJobs",
+    "GrpSubmitJobs",
+    "GrpWall",
+];
+
+/// The argument that asks for the columns of qualities of service.
+pub(super) fn qos_format() -> String {
+    format!("format={}", QOS_COLUMNS.join(","))
+}
+
+/// The argument that asks for the columns of associations.
+pub(super) fn association_format() -> String {
+    format!("format={}", ASSOCIATION_COLUMNS.join(","))
+}
+
+/// The cells of a line by their columns.
+struct Row<'t> {
+    columns: &'static [&'static str],
+    cells: Vec<&'t str>,
+}
+
+impl<'t> Row<'t> {
+    fn get(&self, column: &str) -> &'t str {
+        let position = self.columns.iter().position(|known| *known == column);
+        position.and_then(|position| self.cells.get(position)).copied().unwrap_or_default()
+    }
+
+    fn tres(&self, column: &str) -> Tres {
+        Tres::parse(self.get(column))
+    }
+
+    fn count(&self, column: &str) -> Known<u64> {
+        values::count(self.get(column))
+    }
+
+    fn span(&self, column: &str) -> Known<Span> {
+        values::span(self.get(column))
+    }
+
+    /// The limits of all together.
+    fn group(&self) -> Caps {
+        Caps {
+            tres: self.tres("GrpTRES"),
+            minutes: self.tres("GrpTRESMins"),
+            running_minutes: self.tres("GrpTRESRunMins"),
+            jobs: self.count("GrpJobs"),
+            submitted: self.count("GrpSubmitJobs"),
+            wall: self.span("GrpWall"),
+        }
+    }
+}
+
+/// The lines of `sacctmgr --parsable2`; one that was cut off has less cells and is left out.
+fn rows<'t>(text: &'t str, columns: &'static [&'static str]) -> impl Iterator<Item = Row<'t>> {
+    let lines = text.lines().map(|line| line.split('|').collect::<Vec<_>>());
+    lines.filter(move |cells| cells.len() == columns.len()).map(move |cells| Row { columns, cells })
+}
+
+/// The qualities of service.
+pub(super) fn qos(output: &[u8]) -> Vec<Qos> {
+    let text = String::from_utf8_lossy(output);
+    rows(&text, &QOS_COLUMNS)
+        .filter(|row| !row.get("Name").is_empty())
+        .map(|row| Qos {
+            name: row.get("Name").to_owned(),
+            priority: row.count("Priority"),
+            flags: values::names(row.get("Flags")),
+            job: Caps {
+                tres: row.tres("MaxTRESPerJob"),
+                minutes: row.tres("MaxTRESMins"),
+                wall: row.span("MaxWall"),
+                ..Caps::default()
+            },
+            node: row.tres("MaxTRESPerNode"),
+            least: row.tres("MinTRES"),
+            user: Caps {
+                tres: row.tres("MaxTRESPerUser"),
+                jobs: row.count("MaxJobsPerUser"),
+                submitted: row.count("MaxSubmitJobsPerUser"),
+                ..Caps::default()
+            },
+            account: Caps {
+                tres: row.tres("MaxTRESPerAccount"),
+                jobs: row.count("MaxJobsPerAccount"),
+                submitted: row.count("MaxSubmitJobsPerAccount"),
+                ..Caps::default()
+            },
+            group: row.group(),
+        })
+        .collect()
+}
+
+/// The associations on a cluster: a database may serve several, and a right on one is none on
+/// another.
+pub(super) fn associations(output: &[u8], cluster: Option<&str>) -> Vec<Association> {
+    let text = String::from_utf8_lossy(output);
+    rows(&text, &ASSOCIATION_COLUMNS)
+        .filter(|row| {
+            // A recording of another program may name none.
+            let own = row.get("Cluster");
+            own.is_empty() || cluster.is_none_or(|name| own.eq_ignore_ascii_case(name))
+        })
+        .filter(|row| !row.get("Account").is_empty())
+        .map(|row| Association {
+            cluster: row.get("Cluster").to_owned(),
+            account: row.get("Account").to_owned(),
+            partition: values::word(row.get("Partition")),
+            qos: values::names(row.get("QOS")),
+            default_qos: values::word(row.get("DefaultQOS")),
+            job: Caps {
+                tres: row.tres("MaxTRESPerJob"),
+                minutes: row.tres("MaxTRESMinsPerJob"),
+                jobs: row.count("MaxJobs"),
+                submitted: row.count("MaxSubmitJobs"),
+                wall: row.span("MaxWall"),
+                ..Caps::default()
+            },
+            node: row.tres("MaxTRESPerNode"),
+            group: row.group(),
+        })
+        .collect()
+}
+
+/// The accounts, and the caller in them, of `scontrol --oneliner show assoc_mgr`.
+pub(super) fn account_use(output: &[u8]) -> Vec<AccountUse> {
+    let text = String::from_utf8_lossy(output);
+    let plain = Grammar { free: &["Comment"], after: &[] };
+    let records = scontrol::split(&text, "ClusterName");
+    let record = |record: &str| {
+        let mut place = AccountUse::default();
+        let (limits, used) = (&mut place.limits, &mut place.used);
+        scontrol::pairs(record, plain, |key, value| match key {
+            "Account" => value.clone_into(&mut place.account),
+            // `alice(1001)`; empty for the account itself.
+            "UserName" => place.user = values::text(before_bracket(value)),
+            "Partition" => place.partition = values::word(value),
+            "DefAssoc" => place.is_default = value == "Yes",
+            "ParentAccount" => place.parent = values::word(before_bracket(value)),
+            "GrpTRES" => (limits.tres, used.tres) = tres(value),
+            "GrpTRESMins" => (limits.minutes, used.minutes) = tres(value),
+            "GrpTRESRunMins" => (limits.running_minutes, used.running_minutes) = tres(value),
+            "GrpJobs" => (limits.jobs, used.jobs) = counts(value),
+            "GrpSubmitJobs" => (limits.submitted, used.submitted) = counts(value),
+            "GrpWall" => (limits.wall, used.wall) = minutes(value),
+            _ => {}
+        });
+        (!place.account.is_empty()).then_some(place)
+    };
+    records.into_iter().filter_map(record).collect()
+}
+
+fn before_bracket(text: &str) -> &str {
+    text.split('(').next().unwrap_or_default()
+}
+
+/// `8(3)`: the limit and what is used of it.
+fn pair(text: &str) -> Option<(&str, &str)> {
+    text.strip_suffix(')')?.split_once('(')
+}
+
+/// `cpu=8(3),mem=N(100)`: what is limited, and what is used.
+fn tres(text: &str) -> (Tres, Tres) {
+    let (mut limits, mut used) = (Tres::default(), Tres::default());
+    let entries = text.split(',').filter_map(|entry| entry.split_once('='));
+    for (name, (limit, use_of)) in entries.filter_map(|(name, value)| Some((name, pair(value)?))) {
+        if limit != "N" {
+            limits.0.insert(name.to_owned(), limit.to_owned());
+        }
+        used.0.insert(name.to_owned(), use_of.to_owned());
+    }
+    (limits, used)
+}
+
+fn counts(text: &str) -> (Known<u64>, Known<u64>) {
+    let (limit, used) = pair(text).unwrap_or_default();
+    let limit = if limit == "N" { Known::NotGathered } else { values::count(limit) };
+    (limit, values::count(used))
+}
+
+/// `600(2.41)`: minutes.
+fn minutes(text: &str) -> (Known<Span>, Known<Span>) {
+    let (limit, used) = pair(text).unwrap_or_default();
+    // Parts of a minute decide nothing.
+    let whole = |text: &str| values::count(text.split('.').next().unwrap_or_default());
+    let span = |minutes: u64| Span::seconds(minutes.saturating_mul(60));
+    let limit = if limit == "N" { Known::NotGathered } else { whole(limit) };
+    (limit.map(span), whole(used).map(span))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn limits_that_sacctmgr_prints_are_read() {
+        // `sacctmgr -nP show qos format=...` of Slurm 22.05.
+        let text = "strict|100|DenyOnLimit|00:30:00|cpu=4|||||||||||||||\n\
+                    onejob|100|||||||gres/gpu:a100=2|1|3||||cpu=8|cpu=1||||\n\
+                    normal|50|||\n";
+        let all = qos(text.as_bytes());
+        assert_eq!(all.len(), 2, "a line that was cut off is not read askew");
+        assert_eq!(all[0].job.tres.count("cpu"), Some(4));
+        assert_eq!(all[0].job.wall, Known::Value(Span::seconds(1800)));
+        assert_eq!(all[0].flags, ["DenyOnLimit"]);
+        assert_eq!(all[1].user.tres.count("gres/gpu:a100"), Some(2));
+        assert_eq!(
+            (all[1].user.jobs.clone(), all[1].user.submitted.clone()),
+            (Known::Value(1), Known::Value(3))
+        );
+        assert_eq!(all[1].group.minutes.count("cpu"), Some(1));
+    }
+
+    #[test]
+    fn a_right_on_another_cluster_is_none_here() {
+        let text = "lab|physics||high,normal|normal||||||||||||\n\
+                    other|chem||normal|||||||||||||\n";
+        let here = associations(text.as_bytes(), Some("lab"));
+        assert_eq!(here.len(), 1);
+        assert_eq!((here[0].account.as_str(), here[0].qos.len()), ("physics", 2));
+        assert_eq!(here[0].default_qos.as_deref(), Some("normal"));
+        assert_eq!(associations(text.as_bytes(), None).len(), 2);
+    }
+
+    #[test]
+    fn a_limit_and_its_use_are_told_apart() {
+        // Cut from `scontrol --oneliner show assoc_mgr users=alice flags=assoc` of Slurm 22.05.
+        let text = "Current Association Manager state\n\nAssociation Records\n\n\
+            ClusterName=lab Account=dead UserName= Partition= Priority=0 ID=5 \
+            ParentAccount=root(1) DefAssoc=No GrpJobs=N(2) GrpSubmitJobs=10(3) GrpWall=60(2.41) \
+            GrpTRES=cpu=8(3),mem=N(100) GrpTRESMins=cpu=1(5),gres/gpu=N(377) MaxJobs=\n\
+            ClusterName=lab Account=dead UserName=alice(1001) Partition=gpu ParentAccount= DefAssoc=Yes GrpJobs=N(0)\n";
+        let all = account_use(text.as_bytes());
+        assert_eq!(all.len(), 2);
+        let account = &all[0];
+        assert_eq!((account.user.as_deref(), account.parent.as_deref()), (None, Some("root")));
+        assert_eq!(account.limits.minutes.count("cpu"), Some(1));
+        assert_eq!(account.used.minutes.count("cpu"), Some(5));
+        assert_eq!(account.limits.tres.get("mem"), None);
+        assert_eq!(account.limits.submitted, Known::Value(10));
+        assert_eq!(account.limits.wall, Known::Value(Span::seconds(3600)));
+        assert_eq!(account.used.wall, Known::Value(Span::seconds(120)));
+        assert_eq!(all[1].user.as_deref(), Some("alice"));
+        assert_eq!(all[1].partition.as_deref(), Some("gpu"));
+        assert!(all[1].is_default && !account.is_default);
+    }
+
+    proptest! {
+        #[test]
+        fn anything_is_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = (qos(&bytes), associations(&bytes, Some("lab")));
+            let _ = account_use(&[b"ClusterName=a Account=".as_slice(), &bytes].concat());
+        }
+    }
+}
