@@ -1,6 +1,7 @@
 //! Why did this job end as it did, and what exactly do I change?
 
 mod change;
+mod fix;
 mod history;
 mod offers;
 mod reading;
@@ -14,17 +15,21 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::embedding::Told;
 use super::{AnswerError, World, kb, mask};
 use crate::classify::{self, Facts, LogFacts, Rules};
-use crate::knowledge::Family;
+use crate::knowledge::{Family, Notes, Provenance};
 use crate::logs::{self, Located, Scanner};
 use crate::model::{
-    BaseState, Exit, FamilyId, Job, JobId, Known, Notice, Outcome, Source, State, Stream, Verdict,
+    BaseState, Cause, Exit, FamilyId, Job, JobId, Known, Notice, Outcome, Source, State, Stream,
+    Verdict,
 };
 use crate::patch::Patch;
-use crate::retrieve::{Library, Match, Query, Wants, first_steps};
+use crate::retrieve::{Library, Match, Method, Query, Wants};
 use crate::sched::{Backend, SchedError};
 
+use fix::fix;
+pub use fix::{Fix, OwnPage};
 pub use offers::{Offer, Refusable};
 use reading::{Scanned, notices, quote_tails, read_logs};
 pub(super) use shared::Shared;
@@ -141,21 +146,6 @@ pub struct Quoted {
     pub text: String,
 }
 
-/// What to do: a section of the knowledge base.
-#[derive(Debug, Serialize)]
-pub struct Fix {
-    /// The family whose note it is.
-    pub family: FamilyId,
-    /// The note's title.
-    pub title: String,
-    /// The section's heading.
-    pub heading: String,
-    /// Its numbered steps.
-    pub steps: Vec<String>,
-    /// The score by which it was chosen.
-    pub score: f64,
-}
-
 /// What took part in an answer.
 #[derive(Debug, Serialize)]
 pub struct AnsweredBy {
@@ -195,19 +185,21 @@ pub(super) struct Engine {
     tail_lines: usize,
     library: Arc<Library>,
     index: String,
+    told: Told,
 }
 
 impl Engine {
     pub(super) fn start(world: World<'_>) -> Result<(Self, Vec<Notice>), AnswerError> {
-        let (families, broken) = world.families()?;
+        let Notes { families, pages, errors } = world.notes()?;
         let rules = Rules::new(families);
         let scanner = Scanner::new(&rules.literals());
         let scan = logs::Limits { bytes: world.config.settings.scan.limit_bytes };
         let tail_lines = world.config.settings.diagnose.tail_lines;
-        let (library, index, mut notices) = kb::library(world, rules.families())?;
-        notices.extend(broken.iter().map(super::left_out));
+        let opened = kb::library(world, rules.families(), &pages)?;
+        let kb::Opened { library, from: index, mut notices, told } = opened;
+        notices.extend(errors.iter().map(super::left_out));
         let library = Arc::new(library);
-        Ok((Self { rules, scanner, scan, tail_lines, library, index }, notices))
+        Ok((Self { rules, scanner, scan, tail_lines, library, index, told }, notices))
     }
 
     /// The families whose rules are applied.
@@ -222,13 +214,36 @@ impl Engine {
         let scanner = Scanner::new(&rules.literals());
         let library = Arc::clone(&self.library);
         let Self { scan, tail_lines, .. } = *self;
-        Self { rules, scanner, library, scan, tail_lines, index: self.index.clone() }
+        let (index, told) = (self.index.clone(), self.told.clone());
+        Self { rules, scanner, scan, tail_lines, library, index, told }
     }
 
-    /// The sections that fit a text, best first, whatever the verdict.
+    /// The notes that fit a text, best first, whatever the verdict.
     pub(super) fn search(&self, text: &str) -> Vec<Match> {
-        let query = Query { text, family: None, wants: Wants::Fix };
+        let query = Query { text, examples: &[], family: None, wants: Wants::Fix };
         self.library.search(&query, usize::MAX)
+    }
+
+    /// The notes that fit a question in plain words, ranked one way.
+    pub(super) fn ask(&self, text: &str, family: Option<&FamilyId>, method: Method) -> Vec<Match> {
+        let query = Query { text, examples: &[], family, wants: Wants::of(text) };
+        self.library.ranked(&query, method)
+    }
+
+    /// Where the note of a family is.
+    fn provenance(&self, family: &FamilyId) -> Provenance {
+        let of = self.rules.family(family).map(|family| family.provenance.clone());
+        of.unwrap_or(Provenance::BuiltIn)
+    }
+
+    /// Whose vectors take part.
+    pub(super) fn embedder(&self) -> String {
+        self.library.space().model.clone()
+    }
+
+    /// What is wrong with the model, once something was searched.
+    pub(super) fn model_notice(&self) -> Option<Notice> {
+        self.told.notice()
     }
 
     /// The sections of the knowledge base that fit a verdict, best first; what to do comes first.
@@ -240,8 +255,18 @@ impl Engine {
             .map(|cause| cause.evidence.iter().map(|evidence| evidence.text.as_str()).collect())
             .unwrap_or_default();
         let text = words.join("\n");
-        let query = Query { text: &text, family: Some(family), wants: Wants::Fix };
+        let examples = cause.map(|cause| self.examples(cause)).unwrap_or_default();
+        let query =
+            Query { text: &text, examples: &examples, family: Some(family), wants: Wants::Fix };
         self.library.search(&query, limit)
+    }
+
+    /// What the notes give as examples of the signals that a cause rests on.
+    fn examples(&self, cause: &Cause) -> Vec<&str> {
+        let family = self.rules.families().iter().find(|family| family.id == cause.family);
+        let signals = family.map(|family| family.signals.as_slice()).unwrap_or_default();
+        let heard = signals.iter().filter(|signal| cause.heard.contains(&signal.id));
+        heard.filter_map(|signal| signal.example.as_deref()).collect()
     }
 }
 
@@ -265,6 +290,7 @@ pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagn
             }
         }
     }
+    answer.notices.extend(engine.told.notice());
     Ok(answer)
 }
 
@@ -315,7 +341,9 @@ fn worth_diagnosing(jobs: Vec<Job>, limit: usize) -> (Vec<Job>, Option<Notice>) 
 /// Diagnoses one job. The one path from a record to an answer: only where the logs, the script and
 /// the limits come from differs.
 pub(super) fn one(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> Diagnosis {
-    mask::diagnosis(unmasked(engine, job, surroundings))
+    let mut told = unmasked(engine, job, surroundings);
+    fix::fill(&mut told);
+    mask::diagnosis(told)
 }
 
 fn unmasked(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> Diagnosis {
@@ -408,7 +436,7 @@ fn bare(engine: &Engine, job: Job, verdict: Verdict) -> Diagnosis {
 
 /// Diagnoses logs without any accounting.
 pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, AnswerError> {
-    let (engine, notices) = Engine::start(world)?;
+    let (engine, mut notices) = Engine::start(world)?;
     let state = match (&given.state, given.exit) {
         (Some(state), _) => state.clone(),
         (None, Some(exit)) if exit.is_clean() => State::parse("COMPLETED"),
@@ -441,6 +469,7 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
         }
     };
     let diagnosis = one(&engine, job, &mut AtHand { logs, script });
+    notices.extend(engine.told.notice());
     Ok(Diagnoses {
         schema: "jobwise/diagnose/1",
         diagnoses: vec![diagnosis],
@@ -451,7 +480,7 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
 
 /// Diagnoses a text that somebody has at hand: a log, or what a submission command printed.
 pub fn diagnose_text(world: World<'_>, text: &[u8]) -> Result<Diagnoses, AnswerError> {
-    let (engine, notices) = Engine::start(world)?;
+    let (engine, mut notices) = Engine::start(world)?;
     let mut told = of_text(&engine, text);
     if offers::is_wanted(&told.verdict) {
         let text = String::from_utf8_lossy(text);
@@ -459,6 +488,7 @@ pub fn diagnose_text(world: World<'_>, text: &[u8]) -> Result<Diagnoses, AnswerE
         told.offers = found;
         told.notices.extend(lacking);
     }
+    notices.extend(engine.told.notice());
     Ok(Diagnoses {
         schema: "jobwise/diagnose/1",
         diagnoses: vec![mask::diagnosis(told)],
@@ -482,6 +512,7 @@ pub(super) fn of_text(engine: &Engine, text: &[u8]) -> Diagnosis {
     }
     let mut told = Diagnosis { logs: reports, ..bare(engine, job, verdict) };
     add_beside(engine, &mut told, &scanned, &AtHand::default());
+    fix::fill(&mut told);
     mask::diagnosis(told)
 }
 
@@ -534,17 +565,6 @@ fn report(rules: &Rules, verdict: &Verdict) -> Option<String> {
     let named = matches!(verdict.outcome, Outcome::Cause | Outcome::Pending);
     let cause = verdict.causes.first().filter(|_| named)?;
     rules.family(&cause.family)?.report.clone()
-}
-
-fn fix(engine: &Engine, verdict: &Verdict) -> Option<Fix> {
-    let best = engine.sections(verdict, 1).into_iter().next()?;
-    Some(Fix {
-        family: best.chunk.family.clone(),
-        title: best.chunk.title.clone(),
-        heading: best.chunk.heading.clone(),
-        steps: first_steps(&best.chunk.markdown),
-        score: best.score,
-    })
 }
 
 impl Diagnoses {

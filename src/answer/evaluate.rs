@@ -3,6 +3,7 @@
 //! Each case goes the path of `diagnose`: only its logs and its record come from a file.
 
 mod left_out;
+mod retrieval;
 mod suites;
 
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use crate::eval::{
     self, Answered, Case, Comparison, HEALTHY, LeftOut, Material, Measures, Split, Table, Texts,
     Thresholds, UNKNOWN,
 };
-use crate::host::{Content, FileError, Replay, Store};
+use crate::host::{Content, FileError, Replay};
 use crate::logs::{Certainty, Located};
 use crate::model::{
     BaseState, Cause, Job, JobId, Notice, Outcome, Place, Source, State, Stream, Verdict,
@@ -25,6 +26,7 @@ use crate::retrieve::Match;
 use crate::sched::{self, slurm};
 use crate::text;
 
+pub use retrieval::{SearchReport, SearchWanted, retrieval};
 pub use suites::{Suite, SuiteReport, SuiteWanted, suite};
 
 /// Sets of cases are text files of a few megabytes.
@@ -130,10 +132,7 @@ fn write_results(path: &Path, answered: &[Answered]) -> Result<(), AnswerError> 
         lines.push_str(&serde_json::to_string(case).unwrap_or_default());
         lines.push('\n');
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let store = Store::at(folder.unwrap_or(Path::new(".")));
-    store.replace(&name, lines.as_bytes()).map_err(AnswerError::Results)
+    super::write_named(path, lines.as_bytes())
 }
 
 /// The answer to one case; with what is wrong where there is none.

@@ -8,16 +8,20 @@ pub mod access;
 pub mod backends;
 pub mod cluster;
 pub mod diagnose;
+mod embedding;
 pub mod evaluate;
 pub mod exclude;
 pub mod gpus;
 pub mod health;
+pub mod import;
 pub mod job;
 pub mod jobs;
 pub mod kb;
 mod mask;
+pub mod models;
 pub mod nodes;
 pub mod place;
+mod queries;
 pub mod queues;
 pub mod settings;
 pub mod snapshot;
@@ -26,12 +30,13 @@ pub mod status;
 mod window;
 pub mod zoom;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::config::Config;
 use crate::hardware::CatalogueError;
+use crate::host::packages::PackageError;
 use crate::host::{FileError, Runner, Store, StoreError};
-use crate::knowledge::{self, Family, KnowledgeError};
+use crate::knowledge::{self, KnowledgeError, Notes};
 use crate::model::{IdError, Notice};
 use crate::retrieve::RetrieveError;
 use crate::sched::{self, Backend, SchedError};
@@ -45,8 +50,8 @@ pub struct World<'w> {
     pub cluster: &'w dyn Runner,
     /// This machine, whatever the cluster is.
     pub machine: &'w dyn Runner,
-    /// A folder of the site's or the user's own notes, on this machine.
-    pub overlay: Option<&'w Path>,
+    /// Folders of the site's and the user's own notes, on this machine; a later one wins.
+    pub overlays: &'w [PathBuf],
     /// The settings in force.
     pub config: &'w Config,
     /// Our own folder, where there is one.
@@ -64,25 +69,44 @@ impl<'w> World<'w> {
         sched::detect(self.cluster, &self.config.settings.scheduler, sched::Need::Jobs)
     }
 
-    /// The failure families: those built in, and the overlay's. A file of the overlay that cannot
-    /// be read as a family is left out; the errors say which.
-    fn families(&self) -> Result<(Vec<Family>, Vec<KnowledgeError>), AnswerError> {
-        let families = knowledge::built_in()?;
-        let Some(folder) = self.overlay else { return Ok((families, Vec::new())) };
-        let mut files = Vec::new();
-        let paths = self.machine.list(folder)?.into_iter().map(|name| folder.join(name));
-        for path in paths.filter(|path| path.extension().is_some_and(|end| end == "md")) {
-            let content = self.machine.open(&path)?;
-            let bytes = content.read_all(NOTE_LIMIT);
-            let bytes = bytes.map_err(|error| FileError::from_io(&path, &error))?;
-            files.push((path.display().to_string(), bytes));
+    /// What is known: what is built in, and the overlays'.
+    fn notes(&self) -> Result<Notes, AnswerError> {
+        let mut notes = Notes { families: knowledge::built_in()?, ..Notes::default() };
+        for folder in self.overlays {
+            let mut files = Vec::new();
+            let mut names = self.machine.list(folder)?;
+            names.sort_unstable();
+            let paths = names.into_iter().map(|name| folder.join(name));
+            for path in paths.filter(|path| path.extension().is_some_and(|end| end == "md")) {
+                let content = self.machine.open(&path).and_then(|content| {
+                    content.read_all(NOTE_LIMIT).map_err(|error| FileError::from_io(&path, &error))
+                });
+                let file = path.display().to_string();
+                match content {
+                    Ok(bytes) => files.push((file, bytes)),
+                    // Somebody else's folder may hold what is not for everybody.
+                    Err(error) => {
+                        let what = error.reason;
+                        notes.errors.push(KnowledgeError { file, line: None, what });
+                    }
+                }
+            }
+            notes = notes.with_overlay(files);
         }
-        Ok(knowledge::with_overlay(families, files))
+        Ok(notes)
     }
 }
 
 /// A note is a page or two; what is larger is cut.
 const NOTE_LIMIT: u64 = 1 << 20;
+
+/// Writes a file that somebody asked for by name, whole or not at all.
+fn write_named(path: &Path, bytes: &[u8]) -> Result<(), AnswerError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let store = Store::at(folder.unwrap_or(Path::new(".")));
+    store.replace(&name, bytes).map_err(AnswerError::Results)
+}
 
 /// A family file that had to be left out.
 fn left_out(error: &KnowledgeError) -> Notice {
@@ -111,9 +135,21 @@ pub enum AnswerError {
     /// Our own folder cannot be written.
     #[error("could not write {0}")]
     Store(#[from] StoreError),
-    /// The results cannot be written where they were asked for.
+    /// What was asked for by the name of its file cannot be written there.
     #[error("could not write {0}")]
     Results(#[source] StoreError),
+    /// Something is to be embedded, and the model cannot be used.
+    #[error("vectors of notes need the embedding model: {reason}")]
+    NoModel {
+        /// In words.
+        reason: String,
+    },
+    /// Nothing of what was given is the model or its library.
+    #[error("neither the model nor its library is among what was given")]
+    NothingGiven,
+    /// The model or its library could not be had.
+    #[error(transparent)]
+    Package(#[from] PackageError),
     /// There is no folder of our own: neither `HOME` nor `JOBWISE_HOME` is set.
     #[error("there is no folder to keep the index in")]
     NoStore,

@@ -9,6 +9,7 @@ use crate::config::{Config, Origin};
 use crate::history::{
     Assumption, Carbon, Energy, Held, Method, Outcome, Outcomes, Range, Site, Tally,
 };
+use crate::knowledge::Notes;
 use crate::math::{self, Share};
 use crate::model::{BaseState, Job, Notice, Outcome as Judged};
 use crate::sched::{Filter, SchedError, Users};
@@ -192,7 +193,7 @@ pub struct AssumptionRow {
 pub fn stats(world: World<'_>, question: &Question) -> Result<Stats, AnswerError> {
     let backend = world.backend();
     let source = backend.jobs.as_ref().ok_or(SchedError::NoScheduler)?;
-    let (families, broken) = world.families()?;
+    let Notes { families, errors: broken, .. } = world.notes()?;
     let rules = Rules::new(families);
     let mut tally = Tally::default();
     // The scheduler keeps seconds.
@@ -531,7 +532,7 @@ pub(crate) mod tests {
         let world = World {
             cluster: &cluster,
             machine: &cluster,
-            overlay: None,
+            overlays: &[],
             config: &config,
             store: None,
             live: false,

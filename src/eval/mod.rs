@@ -10,6 +10,7 @@ mod calibration;
 mod case;
 mod left_out;
 mod measure;
+mod search;
 mod suite;
 
 pub use baseline::{Compared, Comparison, compare, keywords};
@@ -17,6 +18,7 @@ pub use calibration::{Reliability, Table, table};
 pub use case::{BadLine, Case, Material, Split, Texts, read};
 pub use left_out::LeftOut;
 pub use measure::{Answered, Measures, Retrieval, Share, Thresholds, measure};
+pub use search::{ALL_KINDS, Asked, Interval, Place, Ranked, queries, ranked};
 pub use suite::{
     Cascade, Layout, Message, Mutation, NO_CAUSE, Part, RankLog, Root, Wrong, cascades, messages,
     names,

@@ -69,7 +69,7 @@ pub fn names(index: &str) -> Vec<&str> {
 }
 
 /// `SplitMix64`: the same numbers from the same seed on every machine.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -81,7 +81,7 @@ impl Random {
     }
 
     /// A number below `end`, which is not 0.
-    fn below(&mut self, end: u64) -> u64 {
+    pub(super) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 

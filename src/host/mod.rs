@@ -12,6 +12,7 @@ mod command;
 mod file;
 mod manifest;
 mod nodetop;
+pub mod packages;
 mod packed;
 mod recording;
 mod replay;

@@ -20,10 +20,12 @@ pub struct StoreError {
     pub source: io::Error,
 }
 
-/// Files that jobwise made for itself and can make again, in one folder of mode 0700.
+/// Files that jobwise made for itself and can make again, in one folder.
 #[derive(Debug, Clone)]
 pub struct Store {
     root: PathBuf,
+    /// The mode of folders that are made: 0700, or 0755 where others are to read.
+    folders: u32,
 }
 
 impl Store {
@@ -37,12 +39,32 @@ impl Store {
         } else {
             Path::new(&set("HOME")?).join(".cache/jobwise")
         };
-        Some(Self { root })
+        Some(Self { root, folders: 0o700 })
+    }
+
+    /// Where what a person has installed is kept: `$JOBWISE_HOME`, or `jobwise` below
+    /// `$XDG_DATA_HOME` or `~/.local/share`. A cache may be emptied; this is no cache.
+    pub fn locate_data(runner: &dyn Runner) -> Option<Self> {
+        let set = |name: &str| runner.env(name).filter(|value| value.starts_with('/'));
+        let root = if let Some(home) = set("JOBWISE_HOME") {
+            PathBuf::from(home)
+        } else if let Some(data) = set("XDG_DATA_HOME") {
+            Path::new(&data).join("jobwise")
+        } else {
+            Path::new(&set("HOME")?).join(".local/share/jobwise")
+        };
+        Some(Self::at(root))
     }
 
     /// A store in a given folder.
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self { root: root.into(), folders: 0o700 }
+    }
+
+    /// The same for files that everybody may read.
+    #[must_use]
+    pub fn shared(self) -> Self {
+        Self { folders: 0o755, ..self }
     }
 
     /// The folder.
@@ -71,7 +93,7 @@ impl Store {
         let folder = path.parent().unwrap_or(&self.root);
         fs::DirBuilder::new()
             .recursive(true)
-            .mode(0o700)
+            .mode(self.folders)
             .create(folder)
             .map_err(|error| fail(folder, error))?;
         let stem = path.file_name().unwrap_or_default().to_string_lossy();
@@ -80,7 +102,7 @@ impl Store {
             .write(true)
             .create(true)
             .truncate(true)
-            .mode(0o600)
+            .mode(self.folders & 0o666)
             .open(&beside)
             .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
             .and_then(|()| fs::rename(&beside, &path));
@@ -88,6 +110,16 @@ impl Store {
             let _ = fs::remove_file(&beside);
             fail(&path, error)
         })
+    }
+
+    /// Removes a file; whether it was there.
+    pub fn remove(&self, name: &str) -> Result<bool, StoreError> {
+        let path = self.root.join(name);
+        match fs::remove_file(&path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(source) => Err(StoreError { path, source }),
+        }
     }
 }
 
@@ -109,6 +141,10 @@ mod tests {
         assert_eq!(store.read("a/b").expect("read").as_deref(), Some(b"two".as_slice()));
         let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
         assert_eq!((mode(&root.join("a")), mode(&root.join("a/b"))), (0o700, 0o600));
+        store.clone().shared().replace("c/d", b"three").expect("written");
+        assert_eq!((mode(&root.join("c")), mode(&root.join("c/d"))), (0o755, 0o644));
+        assert_eq!(store.remove("c/d").ok(), Some(true));
+        assert_eq!(store.remove("c/d").ok(), Some(false));
         assert_eq!(
             fs::read_dir(root.join("a")).expect("listed").count(),
             1,

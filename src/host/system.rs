@@ -235,6 +235,42 @@ fn spawn(cmd: &Cmd) -> io::Result<Child> {
         .spawn()
 }
 
+/// Runs what fetches a package to its end. It shows people what it does on standard error, where
+/// that is told; it ends with jobwise when they interrupt it, for it stays in its process group.
+#[expect(clippy::disallowed_methods, reason = "the one other place where a process is started")]
+pub(super) fn fetch(cmd: &Cmd, told: bool) -> Result<Finished, ExecError> {
+    let io_error =
+        |error: &io::Error| ExecError::Io { command: cmd.brief(), reason: error.to_string() };
+    let output = || if told { Stdio::from(io::stderr()) } else { Stdio::piped() };
+    let mut command = Command::new(cmd.program);
+    command.args(&cmd.args).env_clear().envs(environment()).stdin(Stdio::null());
+    let mut child =
+        command.stdout(output()).stderr(output()).spawn().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => ExecError::Missing { program: cmd.program.to_owned() },
+            _ => io_error(&error),
+        })?;
+    let complaint = Arc::new(Mutex::new(Vec::new()));
+    let mut readers = Vec::new();
+    if let Some(stdout) = child.stdout.take() {
+        readers.push(thread::spawn(move || drain_bounded(stdout, &Mutex::new(Vec::new()))));
+    }
+    if let Some(stderr) = child.stderr.take() {
+        let kept = Arc::clone(&complaint);
+        readers.push(thread::spawn(move || drain_bounded(stderr, &kept)));
+    }
+    let status = wait(&mut child, instant(), cmd.deadline).map_err(|error| io_error(&error))?;
+    let Some(status) = status else {
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(ExecError::TimedOut { command: cmd.brief(), after: cmd.deadline });
+    };
+    for reader in readers {
+        let _ = reader.join();
+    }
+    let stderr = complaint.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    Ok(Finished { status: status.code(), stderr })
+}
+
 fn run(cmd: &Cmd, started: Instant, sink: &mut dyn FnMut(&[u8])) -> Result<Finished, ExecError> {
     let io_error =
         |error: &io::Error| ExecError::Io { command: cmd.brief(), reason: error.to_string() };

@@ -7,7 +7,7 @@ use std::fmt;
 
 use regex::Regex;
 
-use super::{Family, KnowledgeError, Provenance, SignalSource};
+use super::{Family, KnowledgeError, SignalSource, placeholder_names};
 use crate::model::{BaseState, Domain};
 
 /// The sections of a body, in order.
@@ -27,10 +27,8 @@ pub struct Finding {
 impl Finding {
     /// A finding about a family as a whole.
     pub fn about(family: &Family, what: impl Into<String>) -> Self {
-        let file = match &family.provenance {
-            Provenance::BuiltIn => format!("knowledge/{}.md", family.id),
-            Provenance::Overlay(path) => path.clone(),
-        };
+        let own = family.provenance.file().map(str::to_owned);
+        let file = own.unwrap_or_else(|| format!("knowledge/{}.md", family.id));
         Self { file, line: None, what: what.into() }
     }
 }
@@ -101,8 +99,41 @@ pub fn check(families: &[Family], holds_stem: &dyn Fn(&str) -> bool) -> Vec<Find
             find(format!("section '{}' is empty", section.heading));
         }
         check_signals(family, holds_stem, &mut find);
+        check_placeholders(family, &mut findings);
     }
     findings
+}
+
+/// What an answer knows beside the values that signals capture: the job, its partition, the node it
+/// ran on where that is one, and the changes that are proposed.
+pub const VALUES: [&str; 6] = ["job", "partition", "node", "memory", "time", "exclude"];
+
+/// A place that nothing ever fills in is a misspelt name.
+fn check_placeholders(family: &Family, findings: &mut Vec<Finding>) {
+    for section in &family.sections {
+        for name in placeholder_names(&section.markdown) {
+            if VALUES.contains(&name) || captures(family, name) {
+                continue;
+            }
+            let heading = &section.heading;
+            let what = format!(
+                "section '{heading}' fills in '{name}', which no signal captures and is not one of \
+                 {VALUES:?}"
+            );
+            let line = Some(section.line);
+            findings.push(Finding { line, ..Finding::about(family, what) });
+        }
+    }
+}
+
+/// Whether a signal captures a value of this name.
+fn captures(family: &Family, name: &str) -> bool {
+    let group = format!("(?P<{name}>");
+    family
+        .signals
+        .iter()
+        .filter_map(|signal| signal.regex.as_deref())
+        .any(|pattern| pattern.contains(&group) || pattern.contains(&group.replace("?P<", "?<")))
 }
 
 fn unknown_states<'a>(family: &'a Family, known: &BTreeSet<&str>) -> Vec<&'a str> {
@@ -169,7 +200,7 @@ fn is_exit_pattern(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::knowledge::{built_in, parse};
+    use crate::knowledge::{Provenance, built_in, parse};
 
     #[test]
     fn the_built_in_families_are_sound() {
@@ -180,7 +211,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_mistake_is_found() {
-        let text = "---\nfamily: bad\ntitle: t\ndomain: user\nstates: [BROKEN]\nyields_to: [nobody]\nsources: [\"ftp://x\"]\nsignals:\n  - {id: a, from: log, role: root, literal: boom, regex: '(', weight: 2, example: boom}\n  - {id: b, from: log, role: root, literal: boom, example: bang}\n  - {id: a, when: {exit: x}, role: root}\n---\n## Fixes\n";
+        let text = "---\nfamily: bad\ntitle: t\ndomain: user\nstates: [BROKEN]\nyields_to: [nobody]\nsources: [\"ftp://x\"]\nsignals:\n  - {id: a, from: log, role: root, literal: boom, regex: '(', weight: 2, example: boom}\n  - {id: b, from: log, role: root, literal: boom, example: bang}\n  - {id: a, when: {exit: x}, role: root}\n---\n## Fixes\n\nDo {wrong|it} on {node|NODE}.\n## Verify\n";
         let family = parse("bad.md", text, Provenance::BuiltIn).expect("it has the form");
         let told: Vec<String> = check(&[family], &|_| false).into_iter().map(|f| f.what).collect();
         let told = told.join("\n");
@@ -196,6 +227,7 @@ mod tests {
             "does not hold 'boom'",
             "regex parse error",
             "the exit 'x'",
+            "fills in 'wrong'",
         ] {
             assert!(told.contains(part), "{part} is missing in:\n{told}");
         }

@@ -14,6 +14,18 @@ pub enum Provenance {
     BuiltIn,
     /// A site's or user's folder; the path of the file.
     Overlay(String),
+    /// The same, in place of a built-in family.
+    Replacement(String),
+}
+
+impl Provenance {
+    /// The file, where it is not the program itself.
+    pub fn file(&self) -> Option<&str> {
+        match self {
+            Self::BuiltIn => None,
+            Self::Overlay(path) | Self::Replacement(path) => Some(path),
+        }
+    }
 }
 
 /// One failure family.

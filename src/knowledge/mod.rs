@@ -6,8 +6,12 @@
 
 mod check;
 mod family;
+mod page;
 mod parse;
+mod placeholder;
 
-pub use check::{Finding, SECTIONS, check};
+pub use check::{Finding, SECTIONS, VALUES, check};
 pub use family::{Check, Family, Provenance, RecordPattern, Section, Signal, SignalSource};
-pub use parse::{KnowledgeError, built_in, parse, with_overlay};
+pub use page::{Page, page};
+pub use parse::{KnowledgeError, Notes, built_in, parse};
+pub use placeholder::{filled, placeholder_names, unfilled};

@@ -8,7 +8,7 @@ use std::path::Path;
 use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
 use serde::Deserialize;
 
-use super::{Check, Family, Provenance, RecordPattern, Section, Signal, SignalSource};
+use super::{Check, Family, Page, Provenance, RecordPattern, Section, Signal, SignalSource, page};
 use crate::model::{Domain, Edit, EditError, FamilyId, Role};
 
 /// `(file name, front matter as JSON, text)` of every embedded family, sorted by name; written by
@@ -90,39 +90,71 @@ pub fn built_in() -> Result<Vec<Family>, KnowledgeError> {
     EMBEDDED.iter().map(read).collect()
 }
 
-/// Adds the files of an overlay folder to `families`, or replaces those of the same id. A file
-/// that cannot be read is left out and told: one bad file must not cost the answer.
-pub fn with_overlay(
-    families: Vec<Family>,
-    files: Vec<(String, Vec<u8>)>,
-) -> (Vec<Family>, Vec<KnowledgeError>) {
-    let mut families = families;
-    let mut errors = Vec::new();
-    for (path, bytes) in files {
-        let name = file_name(&path);
-        if Path::new(name).extension().is_none_or(|extension| extension != "md")
-            || name == "README.md"
-        {
-            continue;
-        }
-        let parsed = match std::str::from_utf8(&bytes) {
-            Ok(text) => parse(name, text, Provenance::Overlay(path.clone())),
-            Err(_) => Err(KnowledgeError {
+/// What is known: the families, and the pages that have no rule.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Notes {
+    /// The families, by id.
+    pub families: Vec<Family>,
+    /// The pages, by id and file.
+    pub pages: Vec<Page>,
+    /// Files that had to be left out.
+    pub errors: Vec<KnowledgeError>,
+}
+
+impl Notes {
+    /// Adds the files of an overlay folder: a family of an id that is known takes its place, a text
+    /// without front matter is a page. A file that cannot be read is left out and told: one bad file
+    /// must not cost the answer.
+    #[must_use]
+    pub fn with_overlay(mut self, files: Vec<(String, Vec<u8>)>) -> Self {
+        for (path, bytes) in files {
+            let name = file_name(&path);
+            let is_note = Path::new(name).extension().is_some_and(|end| end == "md");
+            if !is_note || name == "README.md" {
+                continue;
+            }
+            let refused = |what: &str| KnowledgeError {
                 file: path.clone(),
                 line: None,
-                what: "is not UTF-8 text".to_owned(),
-            }),
-        };
-        match parsed {
-            Ok(family) => match families.iter_mut().find(|known| known.id == family.id) {
-                Some(known) => *known = family,
-                None => families.push(family),
-            },
-            Err(error) => errors.push(KnowledgeError { file: path, ..error }),
+                what: what.to_owned(),
+            };
+            match std::str::from_utf8(&bytes) {
+                Err(_) => self.errors.push(refused("is not UTF-8 text")),
+                Ok(text) if text.trim().is_empty() => self.errors.push(refused("is empty")),
+                Ok(text) if !is_family(text) => self.pages.push(page(&path, text)),
+                Ok(text) => match parse(name, text, Provenance::Overlay(path.clone())) {
+                    Ok(family) => self.add(family, path),
+                    Err(error) => self.errors.push(KnowledgeError { file: path, ..error }),
+                },
+            }
+        }
+        self.families.sort_by(|a, b| a.id.cmp(&b.id));
+        self.pages.sort_by(|a, b| (&a.id, &a.path).cmp(&(&b.id, &b.path)));
+        self
+    }
+
+    fn add(&mut self, family: Family, path: String) {
+        match self.families.iter_mut().find(|known| known.id == family.id) {
+            Some(known) if known.provenance == Provenance::BuiltIn => {
+                *known = Family { provenance: Provenance::Replacement(path), ..family };
+            }
+            // The built-in note stays replaced when its replacement is.
+            Some(known) => {
+                let provenance = match &known.provenance {
+                    Provenance::Replacement(_) => Provenance::Replacement(path),
+                    _ => family.provenance.clone(),
+                };
+                *known = Family { provenance, ..family };
+            }
+            None => self.families.push(family),
         }
     }
-    families.sort_by(|a, b| a.id.cmp(&b.id));
-    (families, errors)
+}
+
+/// Whether a text is meant as a family: it has front matter, or what looks like it.
+fn is_family(text: &str) -> bool {
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    first.trim_end() == "---" || first.starts_with("family:")
 }
 
 /// Reads one family file. `name` is the file's name; its stem must be the family's id.
@@ -336,19 +368,38 @@ mod tests {
 
     #[test]
     fn an_overlay_adds_and_replaces_and_a_bad_file_costs_only_itself() {
-        let base = vec![read(SMALL).expect("a good file")];
+        let families = vec![read(SMALL).expect("a good file")];
+        let site = |name: &str, text: &str| (format!("site/{name}"), text.as_bytes().to_vec());
         let files = vec![
-            ("site/small.md".to_owned(), SMALL.replace("A small one", "Ours").into_bytes()),
-            ("site/new.md".to_owned(), SMALL.replace("family: small", "family: new").into_bytes()),
+            site("small.md", &SMALL.replace("A small one", "Ours")),
+            site("new.md", &SMALL.replace("family: small", "family: new")),
             ("site/bad.md".to_owned(), vec![0xff]),
-            ("site/README.md".to_owned(), b"words".to_vec()),
+            site("cut.md", SMALL.strip_prefix("---\n").expect("front matter")),
+            site("void.md", "\n"),
+            site("README.md", "words"),
+            site("howto.md", "# How to\n\nAsk.\n"),
+            site("other.txt", "words"),
         ];
-        let (families, errors) = with_overlay(base, files);
+        let notes = Notes { families, ..Notes::default() }.with_overlay(files);
         let titles: Vec<(&str, &str)> =
-            families.iter().map(|f| (f.id.0.as_str(), f.title.as_str())).collect();
+            notes.families.iter().map(|f| (f.id.0.as_str(), f.title.as_str())).collect();
         assert_eq!(titles, [("new", "A small one"), ("small", "Ours")]);
-        assert_eq!(errors.len(), 1);
-        assert_eq!(errors[0].file, "site/bad.md");
+        let replaced = Provenance::Replacement("site/small.md".to_owned());
+        assert_eq!(notes.families[1].provenance, replaced);
+        let pages: Vec<&str> = notes.pages.iter().map(|page| page.title.as_str()).collect();
+        assert_eq!(pages, ["How to"]);
+        let told: Vec<String> = notes.errors.iter().map(ToString::to_string).collect();
+        assert_eq!(told.len(), 3, "{told:?}");
+        assert!(told[1].starts_with("site/cut.md:1: has no front matter"), "{told:?}");
+        assert_eq!(
+            (&*told[0], &*told[2]),
+            ("site/bad.md: is not UTF-8 text", "site/void.md: is empty")
+        );
+        // A second folder replaces the replacement.
+        let mine = ("mine/small.md".to_owned(), SMALL.as_bytes().to_vec());
+        let notes = notes.with_overlay(vec![mine]);
+        let replaced = Provenance::Replacement("mine/small.md".to_owned());
+        assert_eq!(notes.families[1].provenance, replaced);
     }
 
     proptest::proptest! {

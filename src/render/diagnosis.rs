@@ -8,6 +8,7 @@ use super::page::{Label, Page};
 use crate::answer::diagnose::{
     AnsweredBy, ChildJob, Diagnoses, Diagnosis, Fix, Offer, Waiting, Wrapped,
 };
+use crate::knowledge::Provenance;
 use crate::model::{Cause, Confidence, Evidence, Job, Notice, Outcome, Place};
 use crate::patch::{self, Patch};
 use crate::text;
@@ -306,8 +307,24 @@ fn unknown(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
 }
 
 fn fix(page: &mut Page<'_>, fix: &Fix) -> io::Result<()> {
-    page.entry("fix", MARGIN, Label::Strong, &fix.title)?;
-    for (index, step) in fix.steps.iter().enumerate() {
+    for own in &fix.own {
+        page.entry("here", MARGIN, Label::Strong, &format!("{} ({})", own.title, own.path))?;
+        steps(page, &own.steps)?;
+    }
+    let title = match &fix.provenance {
+        Provenance::BuiltIn => fix.title.clone(),
+        Provenance::Overlay(path) => format!("{} ({path})", fix.title),
+        Provenance::Replacement(path) => {
+            format!("{} ({path}, in place of the built-in note)", fix.title)
+        }
+    };
+    page.entry("fix", MARGIN, Label::Strong, &title)?;
+    steps(page, &fix.steps)?;
+    page.entry("more", MARGIN, Label::Dim, &format!("jobwise kb show {}", fix.family))
+}
+
+fn steps(page: &mut Page<'_>, steps: &[String]) -> io::Result<()> {
+    for (index, step) in steps.iter().enumerate() {
         let number = format!("{:>width$}. ", index + 1, width = MARGIN - 2);
         page.entry(&number, MARGIN, Label::Plain, step)?;
     }

@@ -13,6 +13,7 @@ mod json;
 mod kb;
 mod page;
 mod place;
+mod retrieval;
 mod settings;
 mod snapshot;
 mod stats;

@@ -1,15 +1,57 @@
 //! Text as vectors.
 
+use std::fmt;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
 use super::words::terms;
 
-/// Turns text into a vector of fixed length.
-pub trait Embedder {
-    /// A name that changes whenever the vectors would; it goes into the provenance of an index.
-    fn name(&self) -> String;
+/// What must be the same for two vectors to be comparable; it goes into the provenance of an index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Space {
+    /// The name of the model, or of the method where there is none.
+    pub model: String,
+    /// The hash of the model's file, or the version of the method.
+    pub weights: String,
+    /// The hash of what cuts text into tokens.
+    pub tokenizer: String,
+    /// How the vectors of tokens become one.
+    pub pooling: String,
     /// The length of the vectors.
-    fn dimensions(&self) -> usize;
-    /// The vector of a text, of length 1; all zero when the text says nothing.
-    fn embed(&self, text: &str) -> Vec<f32>;
+    pub dimensions: usize,
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { model, weights, tokenizer, pooling, dimensions } = self;
+        let short = |hash: &str| hash.chars().take(8).collect::<String>();
+        let (weights, tokenizer) = (short(weights), short(tokenizer));
+        write!(f, "{model} ({weights}, {tokenizer}, {pooling}, {dimensions} dimensions)")
+    }
+}
+
+/// Turns texts into vectors of fixed length.
+pub trait Embedder: Send + Sync {
+    /// What the vectors can be compared with. Known without running anything.
+    fn space(&self) -> Space;
+    /// Whether near vectors mean the same: else the nearest says nothing where no word is known.
+    fn understands(&self) -> bool {
+        true
+    }
+    /// The vectors of these texts, in order, each of length 1; all zero when a text says nothing.
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError>;
+}
+
+/// Why a text has no vector here. The answer is found by words then.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EmbedError {
+    /// No model is to be run here; that is nothing to complain of.
+    #[error("no embedding model is used here")]
+    NoModel,
+    /// The model or its library is there and cannot be used.
+    #[error("the embedding model cannot be used: {0}")]
+    Unusable(String),
 }
 
 /// Words and their pieces hashed into 512 places. It needs no model and knows no meaning: it finds
@@ -22,15 +64,27 @@ const DIMENSIONS: usize = 512;
 const PIECE_WEIGHT: f32 = 0.3;
 
 impl Embedder for HashEmbedder {
-    fn name(&self) -> String {
-        format!("hashed-ngrams-{DIMENSIONS}-v1")
+    fn space(&self) -> Space {
+        Space {
+            model: "hashed n-grams".to_owned(),
+            weights: "1".to_owned(),
+            tokenizer: "terms and their pieces".to_owned(),
+            pooling: "sum".to_owned(),
+            dimensions: DIMENSIONS,
+        }
     }
 
-    fn dimensions(&self) -> usize {
-        DIMENSIONS
+    fn understands(&self) -> bool {
+        false
     }
 
-    fn embed(&self, text: &str) -> Vec<f32> {
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        Ok(texts.par_iter().map(|text| Self::vector(text)).collect())
+    }
+}
+
+impl HashEmbedder {
+    fn vector(text: &str) -> Vec<f32> {
         let mut vector = vec![0.0; DIMENSIONS];
         let mut counts = std::collections::BTreeMap::new();
         for term in terms(text) {
@@ -81,8 +135,8 @@ mod tests {
     use super::*;
 
     fn similarity(one: &str, other: &str) -> f32 {
-        let embed = |text| HashEmbedder.embed(text);
-        embed(one).iter().zip(embed(other)).map(|(a, b)| a * b).sum()
+        let [one, other] = [one, other].map(HashEmbedder::vector);
+        one.iter().zip(other).map(|(a, b)| a * b).sum()
     }
 
     #[test]
@@ -90,6 +144,6 @@ mod tests {
         assert!((similarity("CUDA out of memory", "cuda out of memory") - 1.0).abs() < 1e-5);
         assert!(similarity("segmentation fault", "segmentaton fault") > 0.5);
         assert!(similarity("segmentation fault", "disk quota exceeded").abs() < 0.2);
-        assert!(HashEmbedder.embed("the of").iter().all(|value| *value == 0.0));
+        assert!(HashEmbedder::vector("the of").iter().all(|value| *value == 0.0));
     }
 }

@@ -1,220 +1,223 @@
-//! The vector index, and its form on disk.
+//! Which text has which vector, and the form of that on disk.
+//!
+//! A vector belongs to a text, whose hash stands for it: what was changed has no vector until it is
+//! made again, what was not keeps its own. Two kinds of text have vectors: sections, which are
+//! searched, and examples of signals, which are looked up.
+
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
-use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 
-use super::{Chunk, Embedder, RetrieveError};
-use crate::model::FamilyId;
+use super::vectors::{Table, Vectors, failed};
+use super::{RetrieveError, Space};
 
 /// Rises with every change of what is written.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 const METRIC: &str = "cosine";
 
-/// Below this many vectors all are compared: as fast as the graph, and nothing is missed.
-const EXACT_BELOW: usize = 10_000;
-/// How many neighbours the graph is asked for above that.
-const NEIGHBOURS: usize = 200;
+/// Stands for a text: the first half of its BLAKE3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct TextHash([u8; HASH]);
 
-/// Vectors by the position of their chunk.
-pub(super) struct Vectors {
-    index: Index,
-    dimensions: usize,
+const HASH: usize = 16;
+
+impl TextHash {
+    pub(super) fn of(text: &str) -> Self {
+        let mut half = [0; HASH];
+        half.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..HASH]);
+        Self(half)
+    }
 }
 
-fn failed(error: impl std::fmt::Display) -> RetrieveError {
-    RetrieveError::Index(error.to_string())
+/// The vectors of texts.
+pub struct Index {
+    pub(super) space: Space,
+    /// By position in `vectors`.
+    sections: Vec<TextHash>,
+    places: HashMap<TextHash, usize>,
+    pub(super) vectors: Vectors,
+    /// Sections that had none when the index was built.
+    without: HashSet<TextHash>,
+    /// By position in `table`.
+    examples: Vec<TextHash>,
+    table: Table,
 }
 
-fn empty(dimensions: usize, vectors: usize) -> Result<Index, RetrieveError> {
-    let options = IndexOptions {
-        dimensions,
-        metric: MetricKind::Cos,
-        quantization: ScalarKind::F32,
-        ..IndexOptions::default()
-    };
-    // Where all vectors are compared nobody walks the graph: the smallest there is will do.
-    let options = if vectors < EXACT_BELOW {
-        IndexOptions { connectivity: 2, expansion_add: 1, ..options }
-    } else {
-        options
-    };
-    Index::new(&options).map_err(failed)
+impl std::fmt::Debug for Index {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Index")
+            .field("space", &self.space)
+            .field("sections", &self.sections.len())
+            .field("without", &self.without.len())
+            .field("examples", &self.examples.len())
+            .finish_non_exhaustive()
+    }
 }
 
-impl Vectors {
-    /// How so many vectors are searched.
-    pub(super) fn search_kind(chunks: usize) -> &'static str {
-        if chunks < EXACT_BELOW { "exact" } else { "graph" }
+/// Made by `kb vectors`: sections and examples of the built-in notes, as they were then.
+const BUILT_IN: &[u8] = include_bytes!("../../knowledge/vectors.bin");
+
+/// A text with its vector.
+pub(super) type Embedded = (TextHash, Vec<f32>);
+
+impl Index {
+    /// The vectors that come with the program.
+    pub fn built_in() -> Result<Self, RetrieveError> {
+        Self::decode(BUILT_IN, &super::model_space())
     }
 
-    /// Fills an index, one vector after the other: the same vectors give the same bytes.
-    pub(super) fn build(
-        dimensions: usize,
-        vectors: impl ExactSizeIterator<Item = Vec<f32>>,
+    /// An index of nothing.
+    pub fn empty(space: Space) -> Result<Self, RetrieveError> {
+        Self::of(space, Vec::new(), HashSet::new(), Vec::new())
+    }
+
+    /// An index of these texts, each once; `examples` sorted.
+    pub(super) fn of(
+        space: Space,
+        sections: Vec<Embedded>,
+        without: HashSet<TextHash>,
+        examples: Vec<Embedded>,
     ) -> Result<Self, RetrieveError> {
-        let index = empty(dimensions, vectors.len())?;
-        index.reserve_capacity_and_threads(vectors.len().max(1), 1).map_err(failed)?;
-        for (key, vector) in (0_u64..).zip(vectors) {
-            if vector.len() != dimensions {
-                let length = vector.len();
-                return Err(failed(format!("a vector has {length} values, not {dimensions}")));
-            }
-            index.add(key, &vector).map_err(failed)?;
-        }
-        Ok(Self { index, dimensions })
+        let dimensions = space.dimensions;
+        let vectors = Vectors::build(dimensions, sections.iter().map(|(_, vector)| vector))?;
+        let table = Table::build(dimensions, examples.iter().map(|(_, vector)| vector));
+        let hashes = |texts: Vec<Embedded>| texts.into_iter().map(|(hash, _)| hash).collect();
+        Ok(Self::assembled(space, hashes(sections), vectors, without, hashes(examples), table))
     }
 
-    /// The cosine of every chunk with `vector`; 0 for those not among the neighbours.
-    pub(super) fn similarities(&self, vector: &[f32], chunks: usize) -> Vec<f64> {
-        let mut similarities = vec![0.0; chunks];
-        let says_something = vector.iter().any(|value| *value != 0.0);
-        if chunks == 0 || !says_something || vector.len() != self.dimensions {
-            return similarities;
-        }
-        let found = if chunks < EXACT_BELOW {
-            self.index.exact_search(vector, chunks)
-        } else {
-            self.index.search(vector, NEIGHBOURS)
+    fn assembled(
+        space: Space,
+        sections: Vec<TextHash>,
+        vectors: Vectors,
+        without: HashSet<TextHash>,
+        examples: Vec<TextHash>,
+        table: Table,
+    ) -> Self {
+        let places = sections.iter().enumerate().map(|(place, hash)| (*hash, place)).collect();
+        Self { space, sections, places, vectors, without, examples, table }
+    }
+
+    /// Where a section's vector is.
+    pub(super) fn place(&self, section: TextHash) -> Option<usize> {
+        self.places.get(&section).copied()
+    }
+
+    /// Whether a section was there when the index was built, with a vector or without.
+    pub(super) fn has_seen(&self, section: TextHash) -> bool {
+        self.places.contains_key(&section) || self.without.contains(&section)
+    }
+
+    /// The vector of a section.
+    pub(super) fn section(&self, section: TextHash) -> Option<Vec<f32>> {
+        self.vectors.get(self.place(section)?)
+    }
+
+    /// The vector of an example.
+    pub(super) fn example(&self, example: TextHash) -> Option<Vec<f32>> {
+        self.table.get(self.examples.binary_search(&example).ok()?)
+    }
+
+    /// How many sections have a vector.
+    pub fn sections(&self) -> usize {
+        self.sections.len()
+    }
+
+    /// How many examples have one.
+    pub fn examples(&self) -> usize {
+        self.examples.len()
+    }
+
+    /// How it is searched: `exact`, or `graph` where there are very many sections.
+    pub fn search_kind(&self) -> &'static str {
+        Vectors::search_kind(self.sections.len())
+    }
+
+    /// As one file: a line that describes it, and the vectors.
+    pub fn encode(&self) -> Result<Vec<u8>, RetrieveError> {
+        let mut without: Vec<TextHash> = self.without.iter().copied().collect();
+        without.sort_unstable();
+        let hashes = self.sections.iter().chain(&without).chain(&self.examples);
+        let mut body: Vec<u8> = hashes.flat_map(|hash| hash.0).collect();
+        body.extend_from_slice(self.table.as_bytes());
+        body.extend_from_slice(&self.vectors.encode()?);
+        let meta = Meta {
+            format: FORMAT,
+            space: self.space.clone(),
+            metric: METRIC.to_owned(),
+            sections: self.sections.len(),
+            without: without.len(),
+            examples: self.examples.len(),
+            body: blake3::hash(&body).to_hex().to_string(),
         };
-        // A search that fails costs this ranking, not the answer.
-        let Ok(found) = found else { return similarities };
-        for (key, distance) in found.keys.iter().zip(&found.distances) {
-            let at = usize::try_from(*key).ok();
-            if let Some(similarity) = at.and_then(|at| similarities.get_mut(at))
-                && distance.is_finite()
-            {
-                *similarity = 1.0 - f64::from(*distance);
-            }
+        let mut file = serde_json::to_vec(&meta).map_err(failed)?;
+        file.push(b'\n');
+        file.extend_from_slice(&body);
+        Ok(file)
+    }
+
+    /// Opens what [`Self::encode`] wrote: undamaged, and of this space.
+    pub fn decode(file: &[u8], space: &Space) -> Result<Self, RetrieveError> {
+        /// Read first, so that another format is named as such and not as a missing field.
+        #[derive(Deserialize)]
+        struct Head {
+            format: u32,
         }
-        similarities
+        let unreadable = |error: serde_json::Error| RetrieveError::Unreadable(error.to_string());
+        let end = memchr::memchr(b'\n', file).unwrap_or(file.len());
+        let (meta, rest) = file.split_at(end);
+        let body = rest.get(1..).unwrap_or_default();
+        let head: Head = serde_json::from_slice(meta).map_err(unreadable)?;
+        if head.format != FORMAT {
+            return Err(RetrieveError::Format { found: head.format, expected: FORMAT });
+        }
+        let meta: Meta = serde_json::from_slice(meta).map_err(unreadable)?;
+        if blake3::hash(body).to_hex().as_str() != meta.body {
+            return Err(RetrieveError::Damaged);
+        }
+        if meta.space != *space || meta.metric != METRIC {
+            return Err(RetrieveError::Foreign {
+                found: meta.space.to_string(),
+                expected: space.to_string(),
+            });
+        }
+        Self::from_body(meta, body).ok_or_else(|| failed("it does not hold what it says"))?
+    }
+
+    fn from_body(meta: Meta, body: &[u8]) -> Option<Result<Self, RetrieveError>> {
+        let dimensions = meta.space.dimensions;
+        let mut rest = body;
+        let mut take = |length: usize| {
+            let (taken, left) = rest.split_at_checked(length)?;
+            rest = left;
+            Some(taken)
+        };
+        let mut hashes = |count: usize| {
+            let (hashes, _) = take(count.checked_mul(HASH)?)?.as_chunks::<HASH>();
+            Some(hashes.iter().map(|hash| TextHash(*hash)).collect::<Vec<_>>())
+        };
+        let sections = hashes(meta.sections)?;
+        let without = hashes(meta.without)?.into_iter().collect();
+        let examples = hashes(meta.examples)?;
+        let rows = take(Table::length(dimensions, meta.examples)?)?;
+        let table = Table::decode(dimensions, meta.examples, rows)?;
+        let vectors = match Vectors::decode(dimensions, meta.sections, rest) {
+            Ok(vectors) => vectors,
+            Err(error) => return Some(Err(error)),
+        };
+        Some(Ok(Self::assembled(meta.space, sections, vectors, without, examples, table)))
     }
 }
 
-/// An index as it is stored: two files that belong together.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IndexFiles {
-    /// The usearch index.
-    pub index: Vec<u8>,
-    /// Its description, JSON.
-    pub meta: Vec<u8>,
-}
-
-/// The description beside an index.
+/// The description before the vectors.
 #[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Meta {
     format: u32,
-    embedder: String,
-    dimensions: usize,
+    space: Space,
     metric: String,
-    /// BLAKE3 of the index file.
-    index: String,
-    chunks: Vec<ChunkRecord>,
-}
-
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct ChunkRecord {
-    family: FamilyId,
-    heading: String,
-    /// BLAKE3 of the text that was embedded.
-    text: String,
-}
-
-impl ChunkRecord {
-    fn of(chunk: &Chunk) -> Self {
-        Self {
-            family: chunk.found.family.clone(),
-            heading: chunk.found.heading.clone(),
-            text: blake3::hash(chunk.text.as_bytes()).to_hex().to_string(),
-        }
-    }
-}
-
-pub(super) fn encode(
-    chunks: &[Chunk],
-    vectors: &Vectors,
-    embedder: &dyn Embedder,
-) -> Result<IndexFiles, RetrieveError> {
-    let mut index = vec![0; vectors.index.serialized_length()];
-    vectors.index.save_to_buffer(&mut index).map_err(failed)?;
-    let meta = Meta {
-        format: FORMAT,
-        embedder: embedder.name(),
-        dimensions: vectors.dimensions,
-        metric: METRIC.to_owned(),
-        index: blake3::hash(&index).to_hex().to_string(),
-        chunks: chunks.iter().map(ChunkRecord::of).collect(),
-    };
-    Ok(IndexFiles { index, meta: serde_json::to_vec(&meta).map_err(failed)? })
-}
-
-pub(super) fn decode(
-    chunks: &[Chunk],
-    embedder: &dyn Embedder,
-    index: &[u8],
-    meta: &[u8],
-) -> Result<Vectors, RetrieveError> {
-    /// Read first, so that another format is named as such and not as a missing field.
-    #[derive(Deserialize)]
-    struct Head {
-        format: u32,
-    }
-    let unreadable = |error: serde_json::Error| RetrieveError::Unreadable(error.to_string());
-    let head: Head = serde_json::from_slice(meta).map_err(unreadable)?;
-    if head.format != FORMAT {
-        return Err(RetrieveError::Format { found: head.format, expected: FORMAT });
-    }
-    let meta: Meta = serde_json::from_slice(meta).map_err(unreadable)?;
-    if blake3::hash(index).to_hex().as_str() != meta.index {
-        return Err(RetrieveError::Damaged);
-    }
-    let shape = |name: &str, dimensions: usize, metric: &str| {
-        format!("{name} ({dimensions} dimensions, {metric})")
-    };
-    let found = shape(&meta.embedder, meta.dimensions, &meta.metric);
-    let expected = shape(&embedder.name(), embedder.dimensions(), METRIC);
-    if found != expected {
-        return Err(RetrieveError::Foreign { found, expected });
-    }
-    let now: Vec<ChunkRecord> = chunks.iter().map(ChunkRecord::of).collect();
-    if now != meta.chunks {
-        return Err(RetrieveError::Stale { changed: changed(&meta.chunks, &now) });
-    }
-    let loaded = empty(meta.dimensions, chunks.len())?;
-    loaded.load_from_buffer(index).map_err(failed)?;
-    if loaded.size() != chunks.len() || loaded.dimensions() != meta.dimensions {
-        return Err(failed("it does not hold what its description says"));
-    }
-    Ok(Vectors { index: loaded, dimensions: meta.dimensions })
-}
-
-/// What was added, removed or changed, as `family/heading`, sorted, each once.
-fn changed(then: &[ChunkRecord], now: &[ChunkRecord]) -> Vec<String> {
-    let missing = |from: &[ChunkRecord], to: &[ChunkRecord]| {
-        let gone = from.iter().filter(|record| !to.contains(record));
-        gone.map(|record| format!("{}/{}", record.family, record.heading)).collect::<Vec<_>>()
-    };
-    let mut names = missing(then, now);
-    names.extend(missing(now, then));
-    names.sort();
-    names.dedup();
-    names
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn many_vectors_are_searched_through_the_graph() {
-        let vector = |n: u16| {
-            let angle = f32::from(n) * 0.1;
-            vec![angle.sin(), angle.cos(), f32::from(n % 97), f32::from(n % 13)]
-        };
-        let many = u16::try_from(EXACT_BELOW).expect("small") + 10;
-        let vectors = Vectors::build(4, (0..many).map(vector)).expect("an index");
-        let similarities = vectors.similarities(&vector(4321), usize::from(many));
-        assert!(similarities[4321] > 0.999);
-        let found = similarities.iter().filter(|similarity| **similarity != 0.0).count();
-        assert!(found <= NEIGHBOURS);
-    }
+    sections: usize,
+    without: usize,
+    examples: usize,
+    /// BLAKE3 of all that follows.
+    body: String,
 }

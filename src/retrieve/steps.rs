@@ -45,6 +45,33 @@ pub fn first_steps(markdown: &str) -> Vec<String> {
     steps.into_iter().map(tidy).filter(|step| !step.is_empty()).collect()
 }
 
+/// What a section says to do: its numbered steps, else its other points, else its paragraphs.
+pub fn points(markdown: &str) -> Vec<String> {
+    let steps = first_steps(markdown);
+    if !steps.is_empty() {
+        return steps;
+    }
+    let mut points: Vec<String> = vec![String::new()];
+    let mut in_code = false;
+    for event in Parser::new(markdown) {
+        if matches!(event, Event::Start(Tag::Item | Tag::Paragraph | Tag::CodeBlock(_))) {
+            points.push(String::new());
+        }
+        let Some(point) = points.last_mut() else { continue };
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => in_code = true,
+            Event::End(TagEnd::CodeBlock) => in_code = false,
+            Event::Text(code) if in_code => point.push_str(&format!("`{}`", code.trim_end())),
+            Event::Text(text) => point.push_str(&text),
+            Event::Code(code) => point.push_str(&format!("`{code}`")),
+            Event::SoftBreak | Event::HardBreak => point.push(' '),
+            _ => {}
+        }
+    }
+    let tidy = |point: String| point.split_whitespace().collect::<Vec<_>>().join(" ");
+    points.into_iter().map(tidy).filter(|point| !point.is_empty()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,5 +86,10 @@ mod tests {
             ["Ask for more: `--mem=8G`.", "Read this. by pieces `a <b>`"]
         );
         assert!(first_steps("- a\n- b").is_empty());
+        assert_eq!(points("1. a\n2. b\n\nc"), ["a", "b"]);
+        assert_eq!(
+            points("Ask `x`:\n\n- a\n- *b*\n\n```\nmyquota\n```\n"),
+            ["Ask `x`:", "a", "b", "`myquota`"]
+        );
     }
 }

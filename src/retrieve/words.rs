@@ -37,6 +37,28 @@ pub(super) fn terms(text: &str) -> Vec<String> {
     terms
 }
 
+/// A line without what would only disturb its meaning: numbers, addresses, times, identifiers, and
+/// the launcher's name before it.
+pub(super) fn cleaned(text: &str) -> String {
+    const LAUNCHERS: [&str; 5] = ["slurmstepd", "srun", "sbatch", "salloc", "slurmctld"];
+    let mut kept: Vec<&str> = Vec::new();
+    for word in text.split_whitespace() {
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let digits = bare.bytes().filter(u8::is_ascii_digit).count();
+        let hex = bare.strip_prefix("0x").is_some()
+            || (digits > 0 && bare.len() > 7 && bare.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let launcher = LAUNCHERS.iter().any(|name| bare.starts_with(name)) && word.ends_with(':');
+        let lead = kept.is_empty() && matches!(word, "error:" | "fatal:");
+        let number =
+            digits > 0 && digits * 2 >= bare.chars().filter(|c| c.is_alphanumeric()).count();
+        if !hex && !launcher && !lead && !number {
+            kept.push(word);
+        }
+    }
+    // Of a line of numbers alone they are all there is.
+    if kept.is_empty() { text.to_owned() } else { kept.join(" ") }
+}
+
 fn push(terms: &mut Vec<String>, word: &str) {
     let number = word.bytes().all(|byte| byte.is_ascii_digit());
     let stopped = word.len() <= LONGEST_STOP && STOP.binary_search(&word).is_ok();
@@ -115,6 +137,25 @@ mod tests {
             terms("oom_kill HTTPServer"),
             ["oom_kill", "oom", "kill", "httpserver", "http", "server"]
         );
+    }
+
+    #[test]
+    fn a_line_keeps_what_it_means() {
+        for (line, meaning) in [
+            (
+                "slurmstepd: error: Detected 1 oom_kill event in StepId=33.0.",
+                "Detected oom_kill event in StepId=33.0.",
+            ),
+            (
+                "slurmstepd-c7: error: *** STEP 34.0 ON c7 CANCELLED AT 2021-10-27T19:35:36 ***",
+                "*** STEP ON CANCELLED AT ***",
+            ),
+            ("segfault at 7f3a9c00ffee ip 0x55d0", "segfault at ip"),
+            ("137", "137"),
+            ("error: my file", "my file"),
+        ] {
+            assert_eq!(cleaned(line), meaning);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 
 /// Packages in `Cargo.lock`. Raise it only with a reason in the commit.
-const BUDGET: usize = 112;
+const BUDGET: usize = 180;
 
 fn read(name: &str) -> String {
     fs::read_to_string(format!("{}/{name}", env!("CARGO_MANIFEST_DIR"))).expect("a file of ours")

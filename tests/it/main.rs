@@ -9,6 +9,8 @@ mod eval;
 mod history;
 mod layers;
 mod logs;
+mod model;
+mod notes;
 mod output;
 mod own_files;
 mod place;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use jobwise::knowledge::{Provenance, built_in, parse, with_overlay};
+use jobwise::knowledge::{Notes, Provenance, built_in, parse};
 
 use crate::run::{Shown, Test};
 
@@ -160,10 +160,15 @@ fn a_broken_note_is_told_with_file_line_and_reason_and_costs_only_itself() {
         let error = parse("host_oom.md", &broken, Provenance::BuiltIn).expect_err(&message);
         assert!(error.to_string().starts_with(&message), "{error} is not {message}");
 
-        let known = built_in().expect("sound").len();
-        let files = vec![("site/host_oom.md".to_owned(), broken.into_bytes())];
-        let (families, errors) = with_overlay(built_in().expect("sound"), files);
-        assert_eq!((families.len(), errors.len()), (known, 1), "the built-in note stays");
+        let families = built_in().expect("sound");
+        let before = Notes { families, ..Notes::default() };
+        let files = vec![("site/host_oom.md".to_owned(), broken.clone().into_bytes())];
+        let notes = before.clone().with_overlay(files);
+        assert_eq!(notes.families, before.families, "the built-in note stays");
+        // What has nothing of a family is a page; what is one in part is refused.
+        let page = broken.starts_with('\0');
+        let told = (notes.pages.len(), notes.errors.len());
+        assert_eq!(told, (usize::from(page), usize::from(!page)), "{broken}");
     }
 }
 
@@ -172,16 +177,16 @@ fn a_note_of_one_s_own_is_used_and_a_broken_one_is_told() {
     let test = Test::slurm("overlay");
     let note = "---\nfamily: scratch_purge\ntitle: Scratch was purged\ndomain: site\nsignals:\n  - id: purge\n    from: log\n    role: root\n    literal: \"SCRATCH PURGED: error\"\n    example: \"SCRATCH PURGED: error 7\"\nwithout_edit: \"the data is gone\"\n---\n\n## Symptoms\n\nFiles are gone.\n\n## Causes\n\nAge.\n\n## Fixes\n\n1. Stage the data again.\n\n## Verify\n\nLook.\n";
     test.file("notes/scratch_purge.md", note.as_bytes());
-    test.file("notes/broken.md", b"no front matter");
+    test.file("notes/broken.md", b"---\nfamily: broken\n---\n");
     test.file("notes/ignored.txt", b"not a note");
     test.file("job.log", b"start\nSCRATCH PURGED: error 7\n");
     let folder = test.path("notes").display().to_string();
     let log = test.path("job.log").display().to_string();
     let shown = test.run(&["diagnose", "--log", &log, "--knowledge", &folder]);
     shown.ends(0).says("Scratch was purged (scratch_purge)").says("Stage the data again");
-    shown.says("broken.md:1: has no front matter").says("built-in notes and yours");
+    shown.says("broken.md").says("missing field `title`").says("built-in notes and yours");
     let check = test.run(&["kb", "check", "--knowledge", &folder]);
-    check.ends(1).says("broken.md:1: has no front matter");
+    check.ends(1).says("missing field `title`");
     // An index of other notes is not taken for one of these.
     test.run(&["kb", "build"]).ends(0);
     test.run(&["diagnose", "--log", &log, "--knowledge", &folder]).says("scratch_purge/Causes");

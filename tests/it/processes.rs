@@ -178,6 +178,8 @@ fn nothing_is_written_elsewhere_and_nothing_else_is_started() {
         &["kb", "show", "host_oom"],
         &["kb", "check"],
         &["kb", "list", "--literals"],
+        &["kb", "model", "list"],
+        &["kb", "model", "where"],
         &["config", "show", "--origin"],
         &["eval", &reports],
         &["eval", "--suite", "cascades", "--jobs", "10"],

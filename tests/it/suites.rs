@@ -170,8 +170,66 @@ fn every_release_has_its_messages() {
     assert!(report["missed"][0].as_str().is_some_and(|text| text.contains("0.500")), "{report}");
 }
 
+/// A row of the comparison of rankings.
+fn row<'r>(report: &'r Value, method: &str, kind: &str) -> &'r Value {
+    let mut rows = report["rows"].as_array().expect("rows").iter();
+    rows.find(|row| row["method"] == method && row["kind"] == kind).expect("a row")
+}
+
+#[test]
+fn the_notes_answer_the_queries_that_were_written_before() {
+    let output =
+        suite("retrieval", &["--json", "--min-recall-at-1", "0.97", "--min-hidden-at-1", "0.55"]);
+    let report = json(&output);
+    assert_eq!(output.status.code(), Some(0), "{:#}", report["missed"]);
+    assert_eq!(report["schema"], "jobwise/eval-retrieval/1");
+    for (kind, least) in [("evidence", 50), ("question", 50), ("paraphrase", 50)] {
+        let known = row(&report, "family known", kind);
+        assert!(known["queries"].as_u64() >= Some(least), "{known}");
+        assert!(known["recall_at_3"]["value"].as_f64() >= Some(0.99), "{known}");
+        let first = &row(&report, "BM25", kind)["recall_at_1"];
+        let [low, value, high] = ["low", "value", "high"].map(|name| first[name].as_f64());
+        assert!(low <= value && value <= high, "{first}");
+    }
+    // A lookup by the rules has no answer to what nobody has classified.
+    let looked_up = |kind| row(&report, "lookup", kind)["recall_at_1"]["value"].as_f64();
+    assert!(looked_up("evidence") > Some(0.5) && looked_up("paraphrase") < Some(0.1));
+    let text = suite("retrieval", &["--min-gain", "0.9"]);
+    assert_eq!(text.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(
+        text.contains("on paraphrases is") && text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+}
+
+#[test]
+fn own_queries_are_told_one_by_one() {
+    let queries = "{\"id\": \"1\", \"query\": \"why does Disk quota exceeded come\", \"family\": \
+                   \"disk_quota\", \"section\": \"Causes\"}\n{\"id\": \"2\"}\n";
+    let set = Case::new("queries.jsonl", queries);
+    let results = Case::new("told.jsonl", "");
+    let output =
+        suite("retrieval", &["--json", "--queries", set.path(), "--results", results.path()]);
+    let report = json(&output);
+    assert_eq!(output.status.code(), Some(1), "a line is no query");
+    assert!(report["failures"][0].as_str().is_some_and(|text| text.contains(":2: ")), "{report}");
+    let told = fs::read_to_string(results.path()).expect("written");
+    let told: Value = serde_json::from_str(told.trim()).expect("a line");
+    let note = &told["notes"][0];
+    assert_eq!((&note["family"], &note["section"]), (&told["family"], &told["section"]));
+    assert_eq!(told["place"], serde_json::json!([1, 1, 1]));
+    assert_eq!(note["sections"].as_array().map(Vec::len), Some(4));
+    assert!(
+        told["answer"][0].as_str().is_some_and(|step| step.contains("quota of bytes")),
+        "{told}"
+    );
+}
+
 #[test]
 fn a_suite_takes_no_option_of_labelled_cases() {
+    assert_eq!(suite("cascades", &["--min-gain", "0.1"]).status.code(), Some(64));
+    assert_eq!(suite("retrieval", &["--split", "open"]).status.code(), Some(64));
     assert_eq!(suite("cascades", &["--baseline"]).status.code(), Some(64));
     assert_eq!(suite("nosuch", &[]).status.code(), Some(64));
     // Without texts there is nothing to damage.

@@ -1,0 +1,229 @@
+//! Notes of a site's or a user's own, tickets that become notes, and steps with a job's own values.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::run::{Shown, Test};
+
+/// The example of GNU coreutils on a full quota.
+const QUOTA: &[u8] =
+    b"cp: cannot create regular file '/scratch/alice/0809.sh': Disk quota exceeded\n";
+
+fn json(shown: &Shown) -> Value {
+    serde_json::from_str(&shown.stdout).expect("one document")
+}
+
+/// A family file as a site would write it.
+fn family(id: &str, title: &str, literal: &str, fix: &str) -> String {
+    format!(
+        "---\nfamily: {id}\ntitle: {title}\ndomain: site\nsignals:\n  - id: own\n    from: log\n    \
+         role: root\n    literal: \"{literal}\"\n    example: \"{literal} 7\"\nwithout_edit: \"none\"\n\
+         sources: [\"https://example.org/\"]\n---\n\n## Symptoms\n\nSeen.\n\n## Causes\n\nKnown.\n\n\
+         ## Fixes\n\n1. {fix}\n\n## Verify\n\nLook.\n"
+    )
+}
+
+#[test]
+fn a_site_s_page_on_a_family_comes_first_for_that_failure() {
+    let test = Test::new("own-page");
+    test.file(
+        "notes/disk_quota.md",
+        b"# Quotas on Hummel\n\n## Fixes\n\n1. Run `hummel-quota -v`.\n",
+    );
+    test.file("job.log", QUOTA);
+    let (log, notes) = (test.path("job.log"), test.path("notes"));
+    let (log, notes) = (log.display().to_string(), notes.display().to_string());
+    let given = ["diagnose", "--log", &log, "--knowledge", &notes];
+    let shown = test.run(&given);
+    shown.ends(0).says("(disk_quota)").says("built-in notes and yours");
+    let at =
+        |text: &str| shown.stdout.find(text).unwrap_or_else(|| panic!("{text}: {}", shown.all()));
+    assert!(at("hummel-quota -v") < at("lfs quota"), "{}", shown.all());
+    assert!(at("Quotas on Hummel") < at("disk_quota.md") && at("disk_quota.md") < at("lfs quota"));
+    shown.says("jobwise kb show disk_quota");
+    // The pages of a family stand with its note, and are found by their own words.
+    test.run(&["kb", "show", "disk_quota", "--knowledge", &notes])
+        .ends(0)
+        .says("hummel-quota")
+        .says("lfs quota");
+    let found = json(&test.run(&["kb", "search", "hummel quota", "--json", "--knowledge", &notes]));
+    assert!(
+        found["matches"][0]["chunk"]["page"]
+            .as_str()
+            .is_some_and(|page| page.ends_with("disk_quota.md"))
+    );
+    test.run(&["kb", "list", "--knowledge", &notes]).ends(0).says("disk_quota.md");
+    // What is kept is of these notes, and is used for them.
+    test.run(&["kb", "build", "--knowledge", &notes]).ends(0);
+    test.run(&given).ends(0).says("stored index").says("hummel-quota -v");
+}
+
+#[test]
+fn a_family_in_place_of_a_built_in_one_is_shown_as_such_and_a_later_folder_wins() {
+    let test = Test::new("replaced");
+    let own = family("disk_quota", "Our quota", "Disk quota exceeded", "Run `one`.");
+    test.file("one/disk_quota.md", own.as_bytes());
+    test.file("two/disk_quota.md", own.replace("Run `one`", "Run `two`").as_bytes());
+    test.file("job.log", QUOTA);
+    let folders = ["one", "two"].map(|name| test.path(name).display().to_string());
+    let log = test.path("job.log").display().to_string();
+    let shown = test.run(&["diagnose", "--log", &log, "--knowledge", &folders[0]]);
+    shown.ends(0).says("Run `one`").says("in place of the built-in note");
+    assert!(!shown.stdout.contains("lfs quota"), "{}", shown.all());
+    let both = ["--knowledge", &folders[0], "--knowledge", &folders[1]];
+    let shown = test.run(&[&["diagnose", "--log", &log, "--json"], &both[..]].concat());
+    let fix = &json(&shown)["diagnoses"][0]["fix"];
+    assert_eq!(fix["steps"][0], "Run `two`.");
+    assert!(fix["provenance"]["replacement"].as_str().is_some_and(|path| path.contains("/two/")));
+    test.run(&["kb", "show", "disk_quota", "--knowledge", &folders[0]])
+        .says("in place of the built-in note");
+    test.run(&["kb", "list", "--knowledge", &folders[0]])
+        .says("replaced")
+        .says("one/disk_quota.md");
+    // The same by the environment.
+    let test = test.env("JOBWISE_KNOWLEDGE", &folders.join(":"));
+    test.run(&["diagnose", "--log", &log]).ends(0).says("Run `two`");
+}
+
+#[test]
+fn a_malformed_note_is_refused_with_its_line_and_the_others_are_read() {
+    let test = Test::new("malformed");
+    let sound = family("myfs_gone", "MyFS went away", "MYFS-17 lost: error", "Wait for `myfs up`.");
+    test.file("notes/myfs_gone.md", sound.as_bytes());
+    test.file("notes/broken.md", sound.replace("role: root", "rol: root").as_bytes());
+    test.file("notes/cut.md", sound.strip_prefix("---\n").expect("front matter").as_bytes());
+    let misspelt = sound.replace("myfs_gone", "typo").replace("`myfs up`", "{nod|it}");
+    test.file("notes/typo.md", misspelt.as_bytes());
+    test.file("notes/howto.md", b"# How to get help\n\nWrite to the helpdesk zebra.\n");
+    fs::create_dir(test.path("notes/folder.md")).expect("made");
+    test.file("job.log", b"MYFS-17 lost: error 7\n");
+    let (log, notes) = (test.path("job.log"), test.path("notes"));
+    let (log, notes) = (log.display().to_string(), notes.display().to_string());
+    let shown = test.run(&["diagnose", "--log", &log, "--knowledge", &notes]);
+    shown.says("(myfs_gone)").says("Wait for `myfs up`");
+    shown
+        .says("folder.md: ")
+        .says("broken.md:8: ")
+        .says("unknown field `rol`")
+        .says("cut.md:1: has no front matter");
+    test.run(&["kb", "search", "helpdesk zebra", "--knowledge", &notes])
+        .ends(0)
+        .says("How to get help");
+    let check = test.run(&["kb", "check", "--knowledge", &notes]);
+    assert_eq!(check.code, 1, "{}", check.all());
+    check.says("unknown field `rol`").says("typo.md:").says("fills in 'nod'");
+}
+
+#[test]
+fn tickets_become_notes_without_their_secrets_as_often_as_one_likes() {
+    let test = Test::new("tickets");
+    let token = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let text = format!(
+        "\u{1b}[31mzebrafish index\u{1b}[0m was stale\nexport GITHUB_TOKEN={token}\nRebuilt it: solved.\n"
+    );
+    test.file("tickets/Zebra 17.txt", text.as_bytes());
+    test.file("tickets/18.md", b"# Walrus node lost its fabric\n\nThe cable was replaced.\n");
+    test.file("tickets/ignored.pdf", b"%PDF");
+    test.file("tickets/empty.txt", b"\n");
+    let tickets = test.path("tickets").display().to_string();
+    let import = ["kb", "import", &tickets];
+    let shown = test.run(&import);
+    shown
+        .ends(0)
+        .says("ticket-zebra-17.md")
+        .says("1 secret masked")
+        .says("Walrus node lost its fabric");
+    let note =
+        fs::read_to_string(test.path("home/cache/notes/ticket-zebra-17.md")).expect("imported");
+    assert!(!note.contains(token) && !note.contains('\u{1b}'), "{note}");
+    assert!(note.contains("Rebuilt it: solved."));
+    // They are read without being named, and only where this machine is asked.
+    test.run(&["kb", "search", "stale zebrafish index"]).ends(0).says("Rebuilt it: solved.");
+    let demo = test.run(&["--demo", "kb", "search", "stale zebrafish index"]);
+    assert!(!demo.stdout.contains("Rebuilt"), "{}", demo.all());
+    let again = json(&test.run(&[&import[..], &["--json"]].concat()));
+    let tickets = again["tickets"].as_array().expect("tickets");
+    assert_eq!(tickets.len(), 2);
+    assert!(tickets.iter().all(|ticket| ticket["changed"] == false), "{again:#}");
+    // Into the site's folder, which is then named.
+    let site = test.path("site").display().to_string();
+    let from = test.path("tickets").display().to_string();
+    test.run(&["kb", "import", &from, "--into", &site]).ends(0);
+    let other = test.env("JOBWISE_HOME", "/nonexistent");
+    other.run(&["kb", "search", "walrus cable", "--knowledge", &site]).ends(0).says("was replaced");
+    other.run(&["kb", "import", "/nonexistent"]).ends(3);
+}
+
+/// The first line is Lmod's own; the second tries to become a command.
+#[test]
+fn steps_hold_the_values_that_the_log_names_and_never_a_command_of_its_own() {
+    let test = Test::new("filled");
+    for (line, step, without) in [
+        (
+            "Lmod has detected the following error:  The following module(s) are unknown: \"gcc/99.1\"",
+            "module spider gcc/99.1",
+            "module spider NAME`",
+        ),
+        (
+            "Lmod has detected the following error:  The following module(s) are unknown: \"x;rm${IFS}-rf\"",
+            "module spider NAME",
+            "rm${IFS}-rf`",
+        ),
+        (
+            "bash: line 7: samtools: command not found",
+            "module spider samtools",
+            "module spider PROGRAM",
+        ),
+    ] {
+        test.file("job.log", format!("start\n{line}\n").as_bytes());
+        let log = test.path("job.log").display().to_string();
+        let shown = test.run(&["diagnose", "--log", &log, "--json"]);
+        let steps = json(&shown)["diagnoses"][0]["fix"]["steps"].to_string();
+        assert!(steps.contains(step) && !steps.contains(without), "{line}\n{steps}");
+        assert!(!steps.contains('|') || !steps.contains("|NAME}"), "{steps}");
+    }
+    // The value that the change computes: 100M are doubled.
+    let shown = test.run(&["--demo", "diagnose", "1", "--json"]);
+    let fix = json(&shown)["diagnoses"][0]["fix"].clone();
+    assert!(fix["steps"][0].as_str().is_some_and(|step| step.contains("--mem=200M")), "{fix}");
+}
+
+/// No note shows a place that should have been filled in.
+#[test]
+fn no_answer_shows_an_empty_place() {
+    let test = Test::new("places");
+    for command in
+        [&["kb", "show", "module_load"][..], &["kb", "search", "module cannot be loaded"]]
+    {
+        let shown = test.run(command);
+        shown.ends(0).says("module spider NAME");
+        assert!(!shown.stdout.contains("{module"), "{}", shown.all());
+    }
+}
+
+/// The classified jobs of the demo: what to do is the same whatever embeds texts, also where nothing
+/// does.
+#[test]
+fn the_demo_s_steps_need_no_model() {
+    let ids = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14"];
+    let fixes = |embeddings: &str| -> Vec<Value> {
+        let test = Test::new(&format!("demo-{embeddings}")).env("JOBWISE_EMBEDDINGS", embeddings);
+        let shown = test.run(&[&["--demo", "diagnose", "--json"], &ids[..]].concat());
+        let all = json(&shown);
+        let diagnoses = all["diagnoses"].as_array().expect("diagnoses").clone();
+        let told = |diagnosis: &Value| {
+            let fix = &diagnosis["fix"];
+            serde_json::json!([fix["family"], fix["heading"], fix["steps"]])
+        };
+        diagnoses.iter().map(told).collect()
+    };
+    let [auto, hash, model] = ["auto", "hash", "model"].map(fixes);
+    assert!(auto.iter().filter(|fix| !fix[0].is_null()).count() >= 8, "{auto:#?}");
+    assert_eq!(auto, hash);
+    assert_eq!(auto, model);
+    for fix in auto.iter().filter(|fix| !fix[0].is_null()) {
+        assert_eq!(fix[1], "Fixes");
+        assert!(fix[2].as_array().is_some_and(|steps| steps.len() >= 3), "{fix}");
+    }
+}
