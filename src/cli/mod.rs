@@ -299,7 +299,7 @@ fn dispatch(cli: &Cli, world: World<'_>, printer: &Printer) -> Result<Exit, Fail
             Ok(Exit::Answered)
         }
         Command::Stats(args) => {
-            statistics(world, args, &printer)?;
+            statistics(world, args, printer)?;
             Ok(Exit::Answered)
         }
         Command::Overview(args) => {

@@ -38,15 +38,15 @@ pub use id::{IdError, JobId, Part, StepId};
 pub use job::{Job, Memory, MemoryScope, Source, Step, Usage};
 pub use known::Known;
 pub use limits::Limits;
+pub use node::{Cpus, Gres, GresKind, Node, NodeBase, NodeFlag, NodeMemory, NodeReason, NodeState};
 pub use node_use::{GpuUse, NodeUse};
+pub use notice::{Level, Notice};
+pub use queue::{Allowed, Queue, QueueState, Sharing};
 pub use run::{
     Allowance, FlatError, FlatField, History, Idle, Maybe, Names, Owner, Part as RunPart,
     RUN_SCHEMA, Rows, Run, StepKind, StepUse, Symbol, busy, is_failed, is_out_of_memory,
     run_fields,
 };
-pub use node::{Cpus, Gres, GresKind, Node, NodeBase, NodeFlag, NodeMemory, NodeReason, NodeState};
-pub use notice::{Level, Notice};
-pub use queue::{Allowed, Queue, QueueState, Sharing};
 pub use shape::{Devices, Per, Room, Shape, ShapeError};
 pub use state::{BaseState, State};
 pub use tres::Tres;
