@@ -141,7 +141,7 @@ fn is_advice(text: &str, at: usize) -> bool {
 }
 
 /// Whether the words before the message mark a level below error, as loggers and glog do.
-fn is_low_level(before: &str) -> bool {
+pub(super) fn is_low_level(before: &str) -> bool {
     // NCCL knows no level above WARN: there it says why a call failed.
     if before.contains(" NCCL WARN ") {
         return false;

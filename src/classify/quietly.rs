@@ -5,10 +5,11 @@
 //! known to end with 0 without having reached it. What the rest of the log says was got over, or reached
 //! later, is none.
 
+use super::line::is_low_level;
 use super::rules::Rules;
 use super::stream::listen;
 use super::{Facts, LogFacts, Piece, aftermath};
-use crate::logs::BlockKind;
+use crate::logs::{Block, BlockKind};
 use crate::model::Role;
 
 /// Lines that may follow the exception: a shell's own last words.
@@ -44,9 +45,17 @@ fn ends_in(log: &LogFacts<'_>, piece: &Piece) -> bool {
         block.kind == BlockKind::PythonTraceback
             && !block.ignored
             && block.leads_to.is_none()
+            && !is_logged(log, block)
             && block.lines_after <= BEHIND
             && block.terminal.as_ref().is_some_and(|line| line.offset == offset)
     }) && piece.work_after <= BEHIND
+}
+
+/// Whether a logger wrote the traceback, behind a line with its level: then the exception was caught.
+fn is_logged(log: &LogFacts<'_>, block: &Block) -> bool {
+    let before = log.scan.tail.iter().rfind(|line| line.offset < block.first.offset);
+    let logged = |text: &str| is_low_level(text) || text.contains("ERROR");
+    before.is_some_and(|line| logged(&line.text))
 }
 
 /// Whether the piece is a result that was not reached, and nothing later says that it was.

@@ -111,6 +111,9 @@ fn an_exception_as_the_last_thing_belies_a_completed_job() {
     // A logger that prints the exception it caught says so, or goes on.
     assert_eq!(named(&completed(&format!("{raised}retrying without it\n"))), "Healthy");
     assert_eq!(named(&completed(&format!("{raised}step 2\nstep 3\nstep 4\n"))), "Healthy");
+    // Optuna reports a failed trial so and goes on with the next (optuna/optuna#167).
+    let logged = raised.replace("step 1", "[W 2018-09-07 17:56:04,311] Setting status of trial#3 as FAIL because of the following error: KeyError('x',)");
+    assert_eq!(named(&completed(&logged)), "Healthy");
 }
 
 #[test]
