@@ -77,7 +77,7 @@ pub(super) struct ShapeArgs {
     #[arg(short = 'C', long, value_name = "EXPR")]
     constraint: Option<String>,
 
-    /// Licences: NAME[:N],...
+    /// Licences: NAME or NAME:N, with commas between
     #[arg(short = 'L', long, value_name = "LIST")]
     licenses: Option<String>,
 
