@@ -52,10 +52,12 @@ fn ends_in(log: &LogFacts<'_>, piece: &Piece) -> bool {
 }
 
 /// Whether a logger wrote the traceback, behind a line with its level: then the exception was caught.
+/// Another rank may write between the two.
 fn is_logged(log: &LogFacts<'_>, block: &Block) -> bool {
-    let before = log.scan.tail.iter().rfind(|line| line.offset < block.first.offset);
+    const BEFORE: usize = 2;
+    let before = log.scan.tail.iter().rev().filter(|line| line.offset < block.first.offset);
     let logged = |text: &str| is_low_level(text) || text.contains("ERROR");
-    before.is_some_and(|line| logged(&line.text))
+    before.take(BEFORE).any(|line| logged(&line.text))
 }
 
 /// Whether the piece is a result that was not reached, and nothing later says that it was.
