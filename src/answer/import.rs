@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::{AnswerError, NOTE_LIMIT, World};
-use crate::host::{FileError, Store};
+use crate::host::{FileError, FileErrorKind, Store};
 use crate::knowledge;
 use crate::model::Notice;
 use crate::text;
@@ -100,7 +100,12 @@ fn is_ticket(name: &str) -> bool {
 }
 
 fn read(world: World<'_>, path: &Path) -> Result<String, FileError> {
-    let bytes = world.machine.open(path)?.read_all(NOTE_LIMIT);
+    let content = world.machine.open_itself(path)?;
+    if content.size() > NOTE_LIMIT {
+        let reason = "is longer than the 1 MiB that a note may take".to_owned();
+        return Err(FileError { reason, ..FileError::new(path, FileErrorKind::Io) });
+    }
+    let bytes = content.read_all(NOTE_LIMIT);
     let bytes = bytes.map_err(|error| FileError::from_io(path, &error))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

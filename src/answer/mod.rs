@@ -82,7 +82,15 @@ impl<'w> World<'w> {
         let mut notes = Notes { families: knowledge::built_in()?, ..Notes::default() };
         for folder in self.overlays {
             let mut files = Vec::new();
-            let mut names = self.machine.list(folder)?;
+            // A folder that is not mounted today takes no answer away.
+            let mut names = match self.machine.list(folder) {
+                Ok(names) => names,
+                Err(error) => {
+                    let (file, what) = (folder.display().to_string(), error.reason);
+                    notes.errors.push(KnowledgeError { file, line: None, what });
+                    continue;
+                }
+            };
             names.sort_unstable();
             let paths = names.into_iter().map(|name| folder.join(name));
             for path in paths.filter(|path| path.extension().is_some_and(|end| end == "md")) {
@@ -118,7 +126,7 @@ fn write_named(path: &Path, bytes: &[u8]) -> Result<(), AnswerError> {
 
 /// A family file that had to be left out.
 fn left_out(error: &KnowledgeError) -> Notice {
-    Notice::warning("note-left-out", format!("a note was left out: {error}"))
+    Notice::warning("note-left-out", format!("notes were left out: {error}"))
         .hint("jobwise kb check proves every note")
 }
 

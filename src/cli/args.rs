@@ -127,7 +127,7 @@ pub(super) enum Command {
 #[derive(Debug, Args)]
 pub(super) struct Diagnose {
     /// Job ids: 123, 123_4 (array task), 123+1 (component), 123;cluster
-    #[arg(value_name = "JOB", required_unless_present_any = ["log", "text", "demo"], conflicts_with_all = ["log", "text"])]
+    #[arg(value_name = "JOB", conflicts_with_all = ["log", "text"])]
     pub(super) ids: Vec<String>,
 
     /// Look for logs in this directory too

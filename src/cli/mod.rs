@@ -121,6 +121,12 @@ fn complain(message: &str, hint: Option<&str>) {
 fn run(mut cli: Cli) -> Result<Exit, Failure> {
     let system = System::new(cli.global.verbose);
     let global = cli.global.clone();
+    // Before and behind the command each is taken; together they contradict each other.
+    let sources = [global.demo, global.replay.is_some(), global.record.is_some()];
+    if sources.into_iter().filter(|given| *given).count() > 1 {
+        let message = "--demo, --replay and --record exclude each other".to_owned();
+        return Err(usage(message, "each says where the answers come from"));
+    }
     let settings = || {
         let config = Config::load(&system, global.config.as_deref())?;
         config.notices.iter().for_each(|notice| note(&notice.text));
@@ -286,6 +292,10 @@ fn dispatch(cli: &Cli, world: World<'_>, printer: &Printer) -> Result<Exit, Fail
 }
 
 fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Result<Exit, Failure> {
+    if args.ids.is_empty() && args.log.is_empty() && args.text.is_none() {
+        let message = "no job was named".to_owned();
+        return Err(usage(message, "name its id, or give --log FILE or --text TEXT"));
+    }
     let diagnoses = if let Some(text) = &args.text {
         answer::diagnose::diagnose_text(world, &text_of(text)?)?
     } else if args.log.is_empty() {
@@ -328,7 +338,11 @@ fn text_of(text: &str) -> Result<Vec<u8>, Failure> {
         return Ok(text.as_bytes().to_vec());
     }
     let mut bytes = Vec::new();
-    io::stdin().lock().take(MOST).read_to_end(&mut bytes)?;
+    io::stdin().lock().take(MOST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST {
+        let message = "standard input holds more than 64 MiB".to_owned();
+        return Err(usage(message, "save it, and read it with --log FILE"));
+    }
     Ok(bytes)
 }
 

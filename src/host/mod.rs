@@ -62,6 +62,12 @@ pub trait Runner: Sync {
     /// without blocking.
     fn open(&self, path: &Path) -> Result<Box<dyn Content>, FileError>;
 
+    /// The same for files of a folder that anybody may have put there: a link is refused, for it
+    /// may point at what only the caller may read.
+    fn open_itself(&self, path: &Path) -> Result<Box<dyn Content>, FileError> {
+        self.open(path)
+    }
+
     /// The names in a directory, sorted.
     fn list(&self, directory: &Path) -> Result<Vec<String>, FileError>;
 

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::file::within;
@@ -97,22 +98,11 @@ impl Runner for System {
     }
 
     fn open(&self, path: &Path) -> Result<Box<dyn Content>, FileError> {
-        // Non-blocking, so that a FIFO without a writer cannot hold us up before we see its kind.
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed())
-            .open(path)
-            .map_err(|error| FileError::from_io(path, &error))?;
-        let metadata = file.metadata().map_err(|error| FileError::from_io(path, &error))?;
-        if metadata.is_dir() {
-            return Err(FileError::new(path, FileErrorKind::Directory));
-        }
-        if !metadata.is_file() {
-            return Err(FileError::new(path, FileErrorKind::Special));
-        }
-        let modified = metadata.modified().ok().and_then(|time| Timestamp::try_from(time).ok());
-        let owner = std::os::unix::fs::MetadataExt::uid(&metadata);
-        Ok(Box::new(OpenFile { file, size: metadata.len(), modified, owner }))
+        open(path, OFlags::NONBLOCK)
+    }
+
+    fn open_itself(&self, path: &Path) -> Result<Box<dyn Content>, FileError> {
+        open(path, OFlags::NONBLOCK | OFlags::NOFOLLOW)
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the door")]
@@ -411,6 +401,26 @@ fn end_group(child: &mut Child) {
     let _ = wait(child, instant(), GRACE);
     let _ = kill_process_group(group, Signal::KILL);
     let _ = child.wait();
+}
+
+/// Opens a regular file. Non-blocking, so that a FIFO without a writer cannot hold us up before we see
+/// its kind.
+fn open(path: &Path, flags: OFlags) -> Result<Box<dyn Content>, FileError> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
+        .map_err(|error| FileError::from_io(path, &error))?;
+    let metadata = file.metadata().map_err(|error| FileError::from_io(path, &error))?;
+    if metadata.is_dir() {
+        return Err(FileError::new(path, FileErrorKind::Directory));
+    }
+    if !metadata.is_file() {
+        return Err(FileError::new(path, FileErrorKind::Special));
+    }
+    let modified = metadata.modified().ok().and_then(|time| Timestamp::try_from(time).ok());
+    let owner = std::os::unix::fs::MetadataExt::uid(&metadata);
+    Ok(Box::new(OpenFile { file, size: metadata.len(), modified, owner }))
 }
 
 #[cfg(test)]

@@ -9,15 +9,24 @@ use serde_json::ser::{Formatter, PrettyFormatter};
 
 use crate::text;
 
-/// Writes a value as one indented document.
-pub(super) fn write(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
-    let formatter = Harmless(PrettyFormatter::new());
+/// Writes a value as one indented document; with `ascii` nothing else is in it.
+pub(super) fn write(value: &impl Serialize, ascii: bool, out: &mut dyn Write) -> io::Result<()> {
+    let formatter = Harmless { pretty: PrettyFormatter::new(), ascii };
     value.serialize(&mut serde_json::Serializer::with_formatter(&mut *out, formatter))?;
     writeln!(out)
 }
 
 /// [`PrettyFormatter`], with one more kind of character escaped.
-struct Harmless(PrettyFormatter<'static>);
+struct Harmless {
+    pretty: PrettyFormatter<'static>,
+    ascii: bool,
+}
+
+impl Harmless {
+    fn escapes(&self, c: char) -> bool {
+        text::steers(c) || (self.ascii && !c.is_ascii())
+    }
+}
 
 impl Formatter for Harmless {
     fn write_string_fragment<W: ?Sized + Write>(
@@ -26,7 +35,7 @@ impl Formatter for Harmless {
         fragment: &str,
     ) -> io::Result<()> {
         let mut rest = fragment;
-        while let Some((at, c)) = rest.char_indices().find(|(_, c)| text::steers(*c)) {
+        while let Some((at, c)) = rest.char_indices().find(|(_, c)| self.escapes(*c)) {
             writer.write_all(&rest.as_bytes()[..at])?;
             for unit in c.encode_utf16(&mut [0; 2]) {
                 write!(writer, "\\u{unit:04x}")?;
@@ -37,11 +46,11 @@ impl Formatter for Harmless {
     }
 
     fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.begin_array(writer)
+        self.pretty.begin_array(writer)
     }
 
     fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_array(writer)
+        self.pretty.end_array(writer)
     }
 
     fn begin_array_value<W: ?Sized + Write>(
@@ -49,19 +58,19 @@ impl Formatter for Harmless {
         writer: &mut W,
         first: bool,
     ) -> io::Result<()> {
-        self.0.begin_array_value(writer, first)
+        self.pretty.begin_array_value(writer, first)
     }
 
     fn end_array_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_array_value(writer)
+        self.pretty.end_array_value(writer)
     }
 
     fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.begin_object(writer)
+        self.pretty.begin_object(writer)
     }
 
     fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_object(writer)
+        self.pretty.end_object(writer)
     }
 
     fn begin_object_key<W: ?Sized + Write>(
@@ -69,15 +78,15 @@ impl Formatter for Harmless {
         writer: &mut W,
         first: bool,
     ) -> io::Result<()> {
-        self.0.begin_object_key(writer, first)
+        self.pretty.begin_object_key(writer, first)
     }
 
     fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.begin_object_value(writer)
+        self.pretty.begin_object_value(writer)
     }
 
     fn end_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_object_value(writer)
+        self.pretty.end_object_value(writer)
     }
 }
 

@@ -54,7 +54,7 @@ pub enum Format {
 
 /// Writes a value that is no report, such as a refusal, as one JSON document.
 pub fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
-    json::write(value, out)
+    json::write(value, false, out)
 }
 
 /// Writes a diagnosis as one block of Markdown for a ticket.
@@ -76,6 +76,6 @@ pub fn write(
 ) -> io::Result<()> {
     match format {
         Format::Text => report.text(&mut Page::new(out, look)),
-        Format::Json => json::write(report, out),
+        Format::Json => json::write(report, look.ascii, out),
     }
 }

@@ -227,3 +227,26 @@ fn the_demo_s_steps_need_no_model() {
         assert!(fix[2].as_array().is_some_and(|steps| steps.len() >= 3), "{fix}");
     }
 }
+
+#[test]
+fn a_folder_of_notes_that_is_gone_takes_no_answer_away() {
+    let test = Test::slurm("notes-gone").env("JOBWISE_KNOWLEDGE", "/nonexistent");
+    let shown = test.run(&["diagnose", "67"]);
+    shown.ends(0).says("(host_oom)").says("notes were left out: /nonexistent: no such file");
+}
+
+#[test]
+fn what_a_ticket_s_folder_only_points_at_is_not_imported() {
+    let test = Test::new("import-link");
+    test.file("private.md", b"# private\nnot for everybody\n");
+    test.file("tickets/good.md", b"# quota\nask for more\n");
+    test.file("tickets/long.md", &vec![b'x'; (1 << 20) + 1]);
+    let (link, target) = (test.path("tickets/link.md"), test.path("private.md"));
+    std::os::unix::fs::symlink(target, link).expect("made");
+    let tickets = test.path("tickets").display().to_string();
+    let shown = test.run(&["kb", "import", &tickets]);
+    shown.ends(0).says("link.md").says("long.md: is longer than the 1 MiB");
+    let told = test.run(&["kb", "import", &tickets, "--json"]).json();
+    assert_eq!(told["tickets"].as_array().expect("a list").len(), 1);
+    assert_eq!(told["notices"].as_array().expect("a list").len(), 2);
+}

@@ -238,3 +238,48 @@ fn a_recording_holds_no_secret_and_says_the_same() {
     let all: String = texts.collect();
     assert!(all.contains("CUDA out of memory") && !all.contains(secret), "{all}");
 }
+
+#[test]
+fn where_the_answers_come_from_is_said_once() {
+    let test = Test::slurm("sources");
+    let kept = test.path("kept.json").display().to_string();
+    for args in [
+        &["--demo", "diagnose", "1", "--record", &kept][..],
+        &["--demo", "jobs", "--replay", &kept],
+        &["--record", &kept, "jobs", "--replay", &kept],
+    ] {
+        let message = "--demo, --replay and --record exclude each other";
+        test.run(args).ends(64).fails_with(message, "each says where the answers come from");
+    }
+    assert!(!test.path("kept.json").exists());
+    // Before the command or behind it.
+    let before = test.run(&["--demo", "diagnose"]);
+    before.ends(0);
+    assert_eq!(before.stdout, test.run(&["diagnose", "--demo"]).stdout);
+    let hint = "name its id, or give --log FILE or --text TEXT";
+    test.run(&["diagnose"]).ends(64).fails_with("no job was named", hint);
+}
+
+#[test]
+fn more_than_can_be_pasted_is_refused_and_not_cut() {
+    let test = Test::new("long-paste");
+    let long = test.path("long.log");
+    let file = File::create(&long).expect("made");
+    file.set_len((64 << 20) + 1).expect("sparse");
+    let mut command = test.command(&["diagnose", "--text", "-"]);
+    let shown = command.stdin(File::open(&long).expect("there")).output().expect("run");
+    assert_eq!(shown.status.code(), Some(64));
+    let told = String::from_utf8_lossy(&shown.stderr).into_owned();
+    assert!(told.contains("standard input holds more than 64 MiB"), "{told}");
+}
+
+#[test]
+fn ascii_holds_for_documents_too() {
+    let test = Test::new("ascii-json");
+    let log = test.file("work/a.log", "写入失败\nKeyError: 'Grüße'\n".as_bytes());
+    let log = log.display().to_string();
+    let plain = test.run(&["diagnose", "--log", &log, "--json"]);
+    let ascii = test.run(&["diagnose", "--log", &log, "--json", "--ascii"]);
+    assert!(ascii.stdout.is_ascii() && !plain.stdout.is_ascii(), "{}", ascii.all());
+    assert_eq!(ascii.json(), plain.json());
+}
