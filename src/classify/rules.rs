@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use aho_corasick::AhoCorasick;
 use regex::Regex;
 
 use super::line::message;
@@ -22,6 +23,8 @@ pub struct Rules {
     literals: Vec<(String, Vec<(usize, usize)>)>,
     /// Per family and signal.
     patterns: Vec<Vec<Patterns>>,
+    /// The literals of all signals of submissions at once; `None` inside where that cannot be built.
+    refusals: OnceLock<Option<AhoCorasick>>,
 }
 
 /// The patterns of a signal, once its literal was seen; `None` inside for one that does not
@@ -60,7 +63,12 @@ impl Rules {
             .iter()
             .map(|family| family.signals.iter().map(|_| Patterns::default()).collect())
             .collect();
-        Self { families, literals: literals.into_iter().collect(), patterns }
+        Self {
+            families,
+            literals: literals.into_iter().collect(),
+            patterns,
+            refusals: OnceLock::new(),
+        }
     }
 
     /// What the log scanner looks for; a hit names its literal by the index in this list.
@@ -91,6 +99,16 @@ impl Rules {
     ) -> impl Iterator<Item = Match<'a>> {
         let signals = self.literals.get(literal).map_or(&[][..], |(_, signals)| signals);
         signals.iter().filter_map(move |&(family, index)| self.fit(family, index, text))
+    }
+
+    /// Whether a line may be a refusal: it holds the literal of some signal of submissions.
+    pub(super) fn may_refuse(&self, line: &[u8]) -> bool {
+        let build = || {
+            let signals = self.families.iter().flat_map(|family| &family.signals);
+            let own = signals.filter(|signal| signal.from == SignalSource::Submit);
+            AhoCorasick::new(own.filter_map(|signal| signal.literal.as_deref())).ok()
+        };
+        self.refusals.get_or_init(build).as_ref().is_none_or(|any| any.is_match(line))
     }
 
     /// The signals from one source, other than logs, that a text bears.

@@ -18,6 +18,11 @@ pub(super) fn pieces(rules: &Rules, number: usize, log: &LogFacts<'_>, text: &[u
         let line = raw.strip_suffix(b"\n").unwrap_or(raw);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let length = line.len() as u64;
+        // Before all else: of a long text hardly any line is.
+        if !rules.may_refuse(line) {
+            offset += raw.len() as u64;
+            continue;
+        }
         let line = text::printable(line);
         for found in rules.matches_from(SignalSource::Submit, &line) {
             let (role, worth) = match (manner(&line, found.at), found.signal.role) {

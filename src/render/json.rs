@@ -98,7 +98,7 @@ mod tests {
     fn what_steers_is_escaped_and_means_the_same() {
         let value = vec!["\u{9b}31m\u{202e}a\u{e0041}\u{1b}[m\"\\é\n".to_owned()];
         let mut out = Vec::new();
-        write(&value, &mut out).expect("written");
+        write(&value, false, &mut out).expect("written");
         let json = String::from_utf8(out).expect("text");
         // RFC 8259, section 7: characters beyond the first plane are two surrogates.
         assert_eq!(json, "[\n  \"\\u009b31m\\u202ea\\udb40\\udc41\\u001b[m\\\"\\\\é\\n\"\n]\n");
