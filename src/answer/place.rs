@@ -194,8 +194,11 @@ pub(super) fn candidates(read: &Read<'_>, wanted: &Wanted) -> (Vec<Candidate>, V
 
 /// Asks for nothing but the record of it; how often is told.
 pub(super) fn ask(read: &Read<'_>, shape: &Shape, candidates: &[Candidate]) -> usize {
+    let frees = Frees::new(&read.cluster);
+    let gates = Gates::new(&read.cluster, &frees);
+    let shape = Look::new(&read.cluster, &frees, &gates, &read.catalogue).narrowed(shape);
     let probe = read.backend.probe.as_ref();
-    probe.map_or(0, |probe| survey::survey(probe, shape, candidates).asked)
+    probe.map_or(0, |probe| survey::survey(probe, &shape, candidates).asked)
 }
 
 /// Judges every queue for a shape, best first.
@@ -213,8 +216,9 @@ pub fn places(world: World<'_>, wanted: Wanted) -> Result<Places, AnswerError> {
         .map(|judged| candidate(&gates, judged, &wanted))
         .collect();
     let probe = backend.probe.as_ref().filter(|_| !wanted.declared);
+    let narrowed = look.narrowed(shape);
     let survey =
-        probe.map_or_else(Survey::default, |probe| survey::survey(probe, shape, &candidates));
+        probe.map_or_else(Survey::default, |probe| survey::survey(probe, &narrowed, &candidates));
     let mut asked = survey.asked;
     let mut placements: Vec<Placement> = judged
         .into_iter()
@@ -230,7 +234,7 @@ pub fn places(world: World<'_>, wanted: Wanted) -> Result<Places, AnswerError> {
                 },
                 None => Asked::No,
             };
-            look.place(judged, shape, heard)
+            look.place(judged, &narrowed, heard)
         })
         .collect();
     rank::sort(&mut placements);
@@ -285,12 +289,13 @@ fn confirm(
     };
     let wanted = Wanted { shape: change.shape.clone(), ..Wanted::default() };
     let candidates = [candidate(gates, &judged, &wanted)];
-    let survey = probe.map(|probe| survey::survey(probe, &change.shape, &candidates));
+    let narrowed = look.narrowed(&change.shape);
+    let survey = probe.map(|probe| survey::survey(probe, &narrowed, &candidates));
     let survey = survey.filter(|survey| survey.can_ask).unwrap_or_default();
     *asked += survey.asked;
     let best = survey.answers.first().and_then(|answered| answered.best.as_ref());
     let heard = best.map_or(Asked::No, |best| Asked::Yes(best, 0));
-    let placement = look.place(judged, &change.shape, heard);
+    let placement = look.place(judged, &narrowed, heard);
     (best.map(|_| placement.verdict == Verdict::RunNow), placement.submit)
 }
 
@@ -306,7 +311,7 @@ pub fn check(world: World<'_>, wanted: &Wanted) -> Result<Checked, AnswerError> 
     let candidates: Vec<Candidate> =
         judged.iter().map(|judged| candidate(&gates, judged, wanted)).collect();
     let probe = backend.probe.as_ref().ok_or(AnswerError::NoDryRun)?;
-    let survey = survey::survey(probe, shape, &candidates);
+    let survey = survey::survey(probe, &look.narrowed(shape), &candidates);
     if !survey.can_ask {
         return Err(AnswerError::NoDryRun);
     }

@@ -48,6 +48,20 @@ pub struct HostDevice<'c> {
     pub device: Device<'c>,
 }
 
+/// Whether a GPU does what a job needs of each; `None` where nobody knows.
+pub(super) fn suits(shape: &Shape, device: &Device<'_>) -> Option<bool> {
+    let needs = shape.needs.iter().map(|need| device.can(*need));
+    let memory = shape.gpu_memory.map(|bytes| device.holds(bytes));
+    let answers: Vec<Option<bool>> = needs.chain(memory).collect();
+    if answers.contains(&Some(false)) {
+        Some(false)
+    } else if answers.contains(&None) {
+        None
+    } else {
+        Some(true)
+    }
+}
+
 impl<'c> Host<'c> {
     /// A node with what jobs can have of it.
     ///
@@ -236,26 +250,12 @@ impl<'s> Demand<'s> {
                 device.kind.is_some_and(|known| known.eq_ignore_ascii_case(kind))
             });
             let suits = name != "gpu"
-                || match self.suits(&device.device) {
+                || match suits(self.shape, &device.device) {
                     Some(suits) => suits,
                     None => unverified,
                 };
             (named && typed && suits).then_some(index)
         })
-    }
-
-    /// Whether a GPU does what is needed; `None` where nobody knows.
-    fn suits(&self, device: &Device<'_>) -> Option<bool> {
-        let needs = self.shape.needs.iter().map(|need| device.can(*need));
-        let memory = self.shape.gpu_memory.map(|bytes| device.holds(bytes));
-        let answers: Vec<Option<bool>> = needs.chain(memory).collect();
-        if answers.contains(&Some(false)) {
-            Some(false)
-        } else if answers.contains(&None) {
-            None
-        } else {
-            Some(true)
-        }
     }
 
     /// Whether a node has, when it is empty, what the job needs of a node.
@@ -353,6 +353,21 @@ impl<'s> Demand<'s> {
         match host.whole.memory {
             Some(memory) => format!("{memory} of memory"),
             None => "too small".to_owned(),
+        }
+    }
+
+    /// Of a node that has it all when empty: the one thing that too little is left of.
+    pub fn what_is_taken(&self, host: &Host<'_>) -> &'static str {
+        let fits_with = |space: Space| self.tasks(host, &space, false) > 0;
+        let (whole, free) = (&host.whole, &host.free);
+        if fits_with(Space { devices: whole.devices.clone(), ..free.clone() }) {
+            if self.shape.gpus().next().is_some() { "short of GPUs" } else { "short of devices" }
+        } else if fits_with(Space { memory: whole.memory, ..free.clone() }) {
+            "short of memory"
+        } else if fits_with(Space { cpus: whole.cpus, ..free.clone() }) {
+            "short of cores"
+        } else {
+            "too little left"
         }
     }
 

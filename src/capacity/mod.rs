@@ -13,6 +13,7 @@ pub mod free;
 pub mod gates;
 pub mod health;
 pub mod inventory;
+mod narrow;
 pub mod rank;
 mod reserved;
 pub mod start;

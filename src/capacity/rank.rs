@@ -29,7 +29,7 @@ const MOST_HOSTS: usize = 262_144;
 pub struct Look<'c> {
     cluster: &'c Cluster,
     gates: &'c Gates<'c>,
-    hosts: Vec<Host<'c>>,
+    pub(super) hosts: Vec<Host<'c>>,
     places: HashMap<&'c str, usize>,
     /// By the place of a node: when it is kept for others.
     closed: Vec<Vec<Closed>>,
@@ -332,8 +332,11 @@ impl<'c> Look<'c> {
         if named.is_none() && !is_open(&self.closed[place], self.cluster.taken_at, length) {
             return Err("reserved before it would end");
         }
-        let tasks = demand.tasks(&self.hosts[place], &self.hosts[place].free, false);
-        if tasks == 0 { Err("too little left") } else { Ok(tasks) }
+        let host = &self.hosts[place];
+        match demand.tasks(host, &host.free, false) {
+            0 => Err(demand.what_is_taken(host)),
+            tasks => Ok(tasks),
+        }
     }
 
     /// When a shape would fit in a queue, played forward; `None` where it never does, or where the

@@ -37,7 +37,8 @@ pub fn round_memory(amount: Bytes) -> Bytes {
     Bytes(amount.0.div_ceil(step).saturating_mul(step))
 }
 
-/// To 5 minutes below an hour, 15 minutes below a day, full hours above.
+/// To 5 minutes below an hour, 15 minutes below a day, full hours above; never to zero, which
+/// `sbatch` takes for "no limit".
 #[must_use]
 pub fn round_time(time: Span) -> Span {
     let seconds = time.as_seconds();
@@ -46,5 +47,17 @@ pub fn round_time(time: Span) -> Span {
         HOUR..DAY => 15 * MINUTE,
         _ => HOUR,
     };
-    Span::seconds(seconds.div_ceil(step).saturating_mul(step))
+    Span::seconds(seconds.max(1).div_ceil(step).saturating_mul(step))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `man sbatch`: "A time limit of zero requests that no time limit be imposed."
+    #[test]
+    fn no_time_is_rounded_to_no_limit() {
+        assert_eq!(round_time(Span::seconds(0)), Span::seconds(5 * MINUTE));
+        assert_eq!(round_time(Span::seconds(5 * MINUTE + 1)), Span::seconds(10 * MINUTE));
+    }
 }

@@ -169,7 +169,10 @@ impl Report for Places {
         }
         for place in reasons {
             page.entry("", 0, Label::Plain, &format!("{}: {}", place.queue, place.because))?;
-            let lift = place.access.refusals().find_map(|gate| gate.lift.as_ref());
+            // Only what would lift the reason that was just told.
+            let mut refusals = place.access.refusals();
+            let told = refusals.find(|gate| place.because.starts_with(&gate.text));
+            let lift = told.and_then(|gate| gate.lift.as_ref());
             if let Some(lift) = lift.filter(|_| place.verdict > Verdict::NoAnswer) {
                 page.entry("  ", 2, Label::Dim, lift)?;
             }

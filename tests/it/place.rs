@@ -162,7 +162,7 @@ fn run_now_needs_rules_nodes_and_scheduler_to_agree() {
     let text = test.run(&["where", "-g", "a100:1"]);
     text.ends(0)
         .says("QUEUE gpu")
-        .says("1 too little left")
+        .says("gpu: 1 short of GPUs")
         .says("1 dry run was made; it took a job id");
     text.says("sbatch --partition=gpu --nodes=1 --gres=gpu:a100:1 --time=01:00:00 SCRIPT");
 }
@@ -315,6 +315,46 @@ fn hardware_that_is_too_small_too_few_or_not_identified_is_told_apart() {
         .says("3 needed, 2 nodes with the right hardware");
     let none = test.run(&["where", "-N", "3", "-p", "cpu"]);
     assert!(!none.stdout.contains("submit ("), "{}", none.all());
+}
+
+/// The scheduler knows neither the memory of a GPU nor what it can do. A real Slurm 22.05 gave a
+/// V100 to `--gres=gpu:1`, printed for a job that needs 40 GiB on each GPU.
+#[test]
+fn the_line_to_submit_gets_only_gpus_that_suit() {
+    let test = cluster("place-narrow");
+    let gpus = ["gpu:a100:2", "gpu:v100:2", "gpu:h100:2"];
+    let nodes = |count: usize| -> String {
+        let row = |(at, gpus): (usize, &&str)| {
+            node(&format!("g0{}", at + 1), "IDLE", (8, 0), gpus, "gpu:0", "gpu")
+        };
+        gpus.iter().take(count).enumerate().map(row).collect()
+    };
+    test.answer("queues", &queue("gpu", "g[01-03]", ""));
+    says_yes(&test);
+    // One type will do: it is named, to the scheduler as in the line.
+    test.answer("nodes", &nodes(2));
+    test.run(&["where", "--gpu-mem", "40", "-g", "1", "-t", "1h"])
+        .says("sbatch --partition=gpu --nodes=1 --gres=gpu:a100:1 --time=01:00:00 SCRIPT");
+    // Two types will do: the nodes of the third are kept out, besides those that the user names.
+    test.answer("nodes", &nodes(3));
+    test.run(&["where", "--needs", "bf16", "-g", "1", "-t", "1h"])
+        .says("sbatch --partition=gpu --nodes=1 --gres=gpu:1 --time=01:00:00 --exclude=g02 SCRIPT");
+    test.run(&["where", "--needs", "bf16", "-g", "1", "-t", "1h", "-x", "g01"]).says(
+        "sbatch --partition=gpu --nodes=1 --gres=gpu:1 --time=01:00:00 --exclude=g01,g02 SCRIPT",
+    );
+    // All will do: nothing is added.
+    test.run(&["where", "--gpu-mem", "16", "-g", "1", "-t", "1h"])
+        .says("sbatch --partition=gpu --nodes=1 --gres=gpu:1 --time=01:00:00 SCRIPT");
+}
+
+/// What would lift a limit is of no use where the reason is another one.
+#[test]
+fn only_what_lifts_the_reason_that_is_told_is_offered() {
+    let test = cluster("place-lift");
+    says_yes(&test);
+    let shown = test.run(&["where", "-g", "h100:1", "-t", "2h", "-p", "short"]);
+    shown.ends(1).says("short: 2 nodes: no GPU");
+    assert!(!shown.stdout.contains("--time=00:30:00"), "{}", shown.all());
 }
 
 #[test]
