@@ -1,9 +1,10 @@
 //! What every question about capacity shares: the reading, and the rows of queues and nodes.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::access::Heard;
 use super::{AnswerError, World, mask};
@@ -217,9 +218,11 @@ pub struct NodeRow {
     /// Every generic resource.
     pub gres: Vec<GresRow>,
     /// Its features.
-    pub features: Vec<String>,
+    #[serde(serialize_with = "shared")]
+    pub features: Arc<[String]>,
     /// Its partitions.
-    pub partitions: Vec<String>,
+    #[serde(serialize_with = "shared")]
+    pub partitions: Arc<[String]>,
     /// The scheduler fills nodes of small weight first.
     pub weight: Known<u64>,
     /// Jobs on it.
@@ -229,7 +232,7 @@ pub struct NodeRow {
     /// The reservation that is in force, or that begins then.
     pub reservation: Option<String>,
     /// Why an operator, or the scheduler, took it out.
-    pub reason: Option<NodeReason>,
+    pub reason: Option<Box<NodeReason>>,
 }
 
 /// A generic resource of a node.
@@ -245,6 +248,10 @@ pub struct GresRow {
     pub free: Known<u64>,
     /// How many there are.
     pub total: u64,
+}
+
+fn shared<S: Serializer>(names: &Arc<[String]>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(names.iter())
 }
 
 impl NodeRow {

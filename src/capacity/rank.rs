@@ -199,7 +199,7 @@ impl<'c> Look<'c> {
         let mut hosts = Vec::with_capacity(cluster.nodes.len());
         for (node, free) in cluster.nodes.iter().zip(&frees.nodes) {
             let mut host = Host::new(node, &cluster.controller, |kind| {
-                let key = (kind, node.features.as_slice());
+                let key = (kind, &*node.features);
                 let identify = || {
                     let features: Vec<&str> = node.features.iter().map(String::as_str).collect();
                     catalogue.identify(kind, &features)

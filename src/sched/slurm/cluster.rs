@@ -4,6 +4,7 @@
 //! deadline of its own. A query that fails costs its part of the answer and stands in the failures;
 //! without nodes or partitions there is no answer at all.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::thread;
@@ -71,7 +72,6 @@ impl<'h> Nodes<'h> {
         let (clock, here) = (&clock, name.as_deref());
         let (nodes, queues, reservations, jobs, qos, associations, account_use) =
             thread::scope(|scope| {
-                let nodes = scope.spawn(|| self.ask(&NODES, |text| nodes::nodes(text, clock)));
                 let queues = scope.spawn(|| self.ask(&PARTITIONS, partitions::queues));
                 let held = scope.spawn(|| {
                     self.ask(&RESERVATIONS, |text| reservations::reservations(text, clock))
@@ -87,8 +87,10 @@ impl<'h> Nodes<'h> {
                 });
                 let usage = scope
                     .spawn(|| self.read(usage_query(user_of(&identity)?), limits::account_use));
+                // The largest answer by far is read here: what another thread allocates costs more.
+                let nodes = self.ask(&NODES, |text| nodes::nodes(text, clock));
                 (
-                    joined(nodes),
+                    nodes,
                     joined(queues),
                     joined(held),
                     joined(jobs),
@@ -148,13 +150,13 @@ impl<'h> Nodes<'h> {
 
     /// Runs a query and reads what it prints.
     fn read<T>(&self, cmd: Cmd, read: impl Fn(&[u8]) -> T) -> Result<T, SchedError> {
-        let output = self.bytes(&cmd.deadline(self.deadline).cap(LIMIT))?;
-        Ok(read(&output))
+        Ok(read(&self.bytes(&cmd.deadline(self.deadline).cap(LIMIT))?))
     }
 
     fn settings(&self) -> &Result<Vec<u8>, SchedError> {
         self.settings.get_or_init(|| {
-            self.bytes(&Cmd::new("scontrol", &["show", "config"]).deadline(self.deadline))
+            let cmd = Cmd::new("scontrol", &["show", "config"]).deadline(self.deadline);
+            self.bytes(&cmd).map(Cow::into_owned)
         })
     }
 
@@ -172,7 +174,7 @@ impl<'h> Nodes<'h> {
         identity
     }
 
-    fn bytes(&self, cmd: &Cmd) -> Result<Vec<u8>, SchedError> {
+    fn bytes(&self, cmd: &Cmd) -> Result<Cow<'h, [u8]>, SchedError> {
         let output = self.runner.run(cmd)?;
         if is_answer(&output.finished, output.stdout.is_empty()) {
             return Ok(output.stdout);

@@ -5,6 +5,7 @@
 //! the end is three characters that nobody types, and the name stands last.
 
 use crate::model::{JobId, Known, QueuedJob, State, Tres};
+use crate::text;
 
 use super::controller::{self, Clock};
 use super::rows::DELIMITER;
@@ -40,7 +41,7 @@ pub(super) fn format() -> String {
 
 /// The jobs of an output, and how many records could not be read.
 pub(super) fn jobs(output: &[u8], clock: &Clock) -> (Vec<QueuedJob>, usize) {
-    let text = String::from_utf8_lossy(output);
+    let text = text::lossy(output);
     let mut jobs = Vec::new();
     let mut unreadable = 0;
     let mut cells: Vec<&str> = Vec::with_capacity(FIELDS.len());

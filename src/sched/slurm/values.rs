@@ -65,12 +65,15 @@ pub(super) fn time(text: &str) -> Known<Timestamp> {
 /// A point in time as the controller prints it: epoch seconds where the client heeded what it was
 /// told, else local time in the zone of the cluster.
 pub(super) fn moment(text: &str, zone: &TimeZone) -> Known<Timestamp> {
+    let local = |text: &str| zone.to_timestamp(text.parse::<DateTime>().ok()?).ok();
+    // No number holds it, and a local time is what it mostly is.
+    if text.contains('T')
+        && let Some(moment) = local(text.trim())
+    {
+        return Known::Value(moment);
+    }
     match time(text) {
-        Known::Unreadable(text) => {
-            let local = text.parse::<DateTime>().ok();
-            let local = local.and_then(|local| zone.to_timestamp(local).ok());
-            local.map_or(Known::Unreadable(text), Known::Value)
-        }
+        Known::Unreadable(text) => local(&text).map_or(Known::Unreadable(text), Known::Value),
         known => known,
     }
 }
