@@ -1,5 +1,6 @@
 //! What every question about capacity shares: the reading, and the rows of queues and nodes.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -399,20 +400,20 @@ fn natural(a: &str, b: &str) -> std::cmp::Ordering {
 }
 
 /// How many running jobs are on each node; `None` where jobs could not be read.
-pub(super) fn jobs_by_node(cluster: &Cluster) -> Option<HashMap<String, u64>> {
+pub(super) fn jobs_by_node(cluster: &Cluster) -> Option<HashMap<Cow<'_, str>, u64>> {
     if cluster.lacks(Reading::Jobs) {
         return None;
     }
-    let mut counts: HashMap<String, u64> = HashMap::with_capacity(cluster.nodes.len());
+    let mut counts: HashMap<Cow<'_, str>, u64> = HashMap::with_capacity(cluster.nodes.len());
     for job in cluster.jobs.iter().filter(|job| job.state.word() != "PENDING") {
         let list = job.node_list.as_deref().unwrap_or_default();
         // One plain name, as most jobs have, needs no expansion.
         if !list.contains([',', '[', ' ', '(']) && !list.is_empty() {
-            *counts.entry(list.to_owned()).or_default() += 1;
+            *counts.entry(list.into()).or_default() += 1;
             continue;
         }
         for name in text::expand(list, MOST_NODES).unwrap_or_default() {
-            *counts.entry(name).or_default() += 1;
+            *counts.entry(name.into()).or_default() += 1;
         }
     }
     Some(counts)

@@ -13,8 +13,8 @@ use super::file::within;
 use super::manifest::{Answered, End, FORMAT, Kept, KeptOutcome, MANIFEST, Manifest, Range};
 use super::nodetop;
 use super::{
-    Caller, Cmd, Content, ExecError, FileError, FileErrorKind, Finished, Output, RecordingError, Runner,
-    System, Unpacked, allow,
+    Caller, Cmd, Content, ExecError, FileError, FileErrorKind, Finished, Output, RecordingError,
+    Runner, System, Unpacked, allow,
 };
 
 /// A recording keeps at most 64 MiB of each log; a file of it that is larger than this is none.

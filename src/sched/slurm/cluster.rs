@@ -83,7 +83,8 @@ impl<'h> Nodes<'h> {
                 let qos = scope.spawn(|| self.read(qos_query(), limits::qos));
                 let rights = scope.spawn(|| {
                     let cmd = association_query(user_of(&identity)?, here);
-                    self.read(cmd, |text| limits::associations(text, here))
+                    let columns = &limits::ASSOCIATION_COLUMNS;
+                    self.read(cmd, |text| limits::associations(text, columns, here))
                 });
                 let usage = scope
                     .spawn(|| self.read(usage_query(user_of(&identity)?), limits::account_use));
@@ -192,7 +193,7 @@ fn user_of(identity: &Identity) -> Result<&str, SchedError> {
 }
 
 fn qos_query() -> Cmd {
-    Cmd::new("sacctmgr", &ACCOUNTING).arg("qos").arg(limits::qos_format())
+    Cmd::new("sacctmgr", &ACCOUNTING).arg("qos").arg(limits::format(&limits::QOS_COLUMNS))
 }
 
 fn association_query(user: &str, cluster: Option<&str>) -> Cmd {
@@ -202,7 +203,7 @@ fn association_query(user: &str, cluster: Option<&str>) -> Cmd {
         Some(cluster) => cmd.arg(format!("cluster={cluster}")),
         None => cmd,
     };
-    cmd.arg(limits::association_format())
+    cmd.arg(limits::format(&limits::ASSOCIATION_COLUMNS))
 }
 
 /// Every account with its limits and use; of the users only the caller.

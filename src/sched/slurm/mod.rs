@@ -62,7 +62,6 @@ use release::{Release, Version};
 use rows::{Reader, Row};
 
 pub use cluster::Nodes;
-pub use offers::Association;
 pub use probe::{Answer, Probe, Question};
 pub use unnamed::unnamed;
 
@@ -602,7 +601,9 @@ impl<'h> Jobs<'h> {
 fn refusal(cmd: &Cmd, ended: Result<Finished, ExecError>, silent: bool) -> Option<SchedError> {
     match ended {
         Ok(finished) if is_answer(&finished, silent) => None,
-        Ok(finished) => Some(refusal::meaning(cmd, &Output { stdout: Vec::new().into(), finished })),
+        Ok(finished) => {
+            Some(refusal::meaning(cmd, &Output { stdout: Vec::new().into(), finished }))
+        }
         Err(error) => Some(error.into()),
     }
 }

@@ -183,7 +183,7 @@ fn hundredths(text: &str) -> Known<u64> {
     };
     match text.trim() {
         text if values::is_null(text) => Known::NotGathered,
-        text => number(text).map_or_else(|| Known::Unreadable(text.to_owned()), Known::Value),
+        text => number(text).map_or_else(|| Known::unreadable(text), Known::Value),
     }
 }
 

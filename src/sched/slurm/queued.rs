@@ -84,7 +84,7 @@ fn job(cells: &[&str], clock: &Clock) -> Option<QueuedJob> {
         end: values::moment(get("EndTime"), &clock.0),
         limit: match values::span(get("TimeLimit")) {
             // `squeue` knows no other form of "none".
-            Known::Unreadable(text) if text == "NOT_SET" => Known::NotGathered,
+            Known::Unreadable(text) if *text == "NOT_SET" => Known::NotGathered,
             known => known,
         },
         reason: values::word(get("Reason")),
