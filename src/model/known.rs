@@ -17,7 +17,7 @@ pub enum Known<T> {
     /// There is explicitly no limit.
     Unlimited,
     /// Something was there that could not be understood; the text is what was found.
-    #[expect(clippy::box_collection, reason = "a number and why it is not known fit two words")]
+    /// Boxed, so that a number that may not be known takes two words.
     Unreadable(Box<String>),
 }
 
