@@ -75,21 +75,19 @@ impl AccessSummary {
     pub fn told(&self) -> String {
         let asked = match self.asked {
             0 => String::new(),
-            asked => format!("access asked just now by {}", text::count(asked as u64, "dry run")),
+            asked => format!("asked just now by {}", text::count(asked as u64, "dry run")),
         };
         let reused = self.oldest_seconds.map(|seconds| {
             let age =
                 if seconds < 60 { format!("{seconds} s") } else { format!("{} min", seconds / 60) };
             format!(
-                "access of {} asked up to {age} ago (--fresh asks again)",
+                "of {}, asked up to {age} ago (--fresh asks again)",
                 text::count(self.reused as u64, "partition")
             )
         });
         match (asked.is_empty(), reused) {
-            (true, None) if self.can_ask => {
-                "access told by the rules: nothing was left to ask".to_owned()
-            }
-            (true, None) => "access told by the rules: no dry run is possible here".to_owned(),
+            (true, None) if self.can_ask => "told by the rules: nothing was left to ask".to_owned(),
+            (true, None) => "told by the rules: no dry run is possible here".to_owned(),
             (false, None) => asked,
             (true, Some(reused)) => reused,
             (false, Some(reused)) => format!("{asked}; {reused}"),

@@ -1,9 +1,11 @@
 //! What every question about capacity shares: the reading, and the rows of queues and nodes.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::access::Heard;
 use super::{AnswerError, World, mask};
@@ -217,9 +219,11 @@ pub struct NodeRow {
     /// Every generic resource.
     pub gres: Vec<GresRow>,
     /// Its features.
-    pub features: Vec<String>,
+    #[serde(serialize_with = "shared")]
+    pub features: Arc<[String]>,
     /// Its partitions.
-    pub partitions: Vec<String>,
+    #[serde(serialize_with = "shared")]
+    pub partitions: Arc<[String]>,
     /// The scheduler fills nodes of small weight first.
     pub weight: Known<u64>,
     /// Jobs on it.
@@ -229,7 +233,7 @@ pub struct NodeRow {
     /// The reservation that is in force, or that begins then.
     pub reservation: Option<String>,
     /// Why an operator, or the scheduler, took it out.
-    pub reason: Option<NodeReason>,
+    pub reason: Option<Box<NodeReason>>,
 }
 
 /// A generic resource of a node.
@@ -245,6 +249,10 @@ pub struct GresRow {
     pub free: Known<u64>,
     /// How many there are.
     pub total: u64,
+}
+
+fn shared<S: Serializer>(names: &Arc<[String]>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(names.iter())
 }
 
 impl NodeRow {
@@ -392,20 +400,20 @@ fn natural(a: &str, b: &str) -> std::cmp::Ordering {
 }
 
 /// How many running jobs are on each node; `None` where jobs could not be read.
-pub(super) fn jobs_by_node(cluster: &Cluster) -> Option<HashMap<String, u64>> {
+pub(super) fn jobs_by_node(cluster: &Cluster) -> Option<HashMap<Cow<'_, str>, u64>> {
     if cluster.lacks(Reading::Jobs) {
         return None;
     }
-    let mut counts: HashMap<String, u64> = HashMap::with_capacity(cluster.nodes.len());
+    let mut counts: HashMap<Cow<'_, str>, u64> = HashMap::with_capacity(cluster.nodes.len());
     for job in cluster.jobs.iter().filter(|job| job.state.word() != "PENDING") {
         let list = job.node_list.as_deref().unwrap_or_default();
         // One plain name, as most jobs have, needs no expansion.
         if !list.contains([',', '[', ' ', '(']) && !list.is_empty() {
-            *counts.entry(list.to_owned()).or_default() += 1;
+            *counts.entry(list.into()).or_default() += 1;
             continue;
         }
         for name in text::expand(list, MOST_NODES).unwrap_or_default() {
-            *counts.entry(name).or_default() += 1;
+            *counts.entry(name.into()).or_default() += 1;
         }
     }
     Some(counts)

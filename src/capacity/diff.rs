@@ -220,7 +220,7 @@ mod tests {
     fn what_came_went_and_changed_is_told_together_where_it_is_alike() {
         let node = |name: &str, state: &str| {
             let mut node = gpu_node(name, 8, "a100", 2, 0, 0);
-            node.state = NodeState::parse(state);
+            node.state = NodeState::parse(state).into();
             node.gpus_allocated = Known::Value(0);
             node
         };

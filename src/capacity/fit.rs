@@ -512,7 +512,7 @@ pub(super) mod tests {
                 ..NodeMemory::default()
             },
             gres: if gpus > 0 { vec![gres] } else { Vec::new() },
-            features: vec!["intel".to_owned(), "ib".to_owned()],
+            features: ["intel", "ib"].map(str::to_owned).into(),
             ..Node::default()
         }
     }

@@ -184,20 +184,17 @@ impl<'c> Frees<'c> {
 
     /// The nodes of each queue, as one of its jobs could have them.
     pub fn by_queue(&self, cluster: &'c Cluster) -> BTreeMap<&'c str, Vec<Free<'c>>> {
-        let mut found: BTreeMap<&str, Vec<Free<'_>>> =
-            cluster.queues.iter().map(|queue| (queue.name.as_str(), Vec::new())).collect();
-        let queues: BTreeMap<&str, &Queue> =
-            cluster.queues.iter().map(|queue| (queue.name.as_str(), queue)).collect();
+        let queues = cluster.queues.iter();
+        let mut found: BTreeMap<&str, (&Queue, Vec<Free<'_>>)> =
+            queues.map(|queue| (queue.name.as_str(), (queue, Vec::new()))).collect();
         for free in &self.nodes {
-            for name in &free.node.partitions {
-                let queue = queues.get(name.as_str());
-                let nodes = queue.and_then(|queue| found.get_mut(queue.name.as_str()));
-                if let (Some(queue), Some(nodes)) = (queue, nodes) {
+            for name in free.node.partitions.iter() {
+                if let Some((queue, nodes)) = found.get_mut(name.as_str()) {
                     nodes.push(free.in_queue(queue));
                 }
             }
         }
-        found
+        found.into_iter().map(|(name, (_, nodes))| (name, nodes)).collect()
     }
 }
 

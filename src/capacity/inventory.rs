@@ -92,7 +92,7 @@ pub fn stocks(
                 continue;
             }
             let kind = gres.model.as_deref();
-            let device = known.entry((kind, node.features.as_slice())).or_insert_with(|| {
+            let device = known.entry((kind, &*node.features)).or_insert_with(|| {
                 let features: Vec<&str> = node.features.iter().map(String::as_str).collect();
                 catalogue.identify(kind, &features)
             });
@@ -119,7 +119,7 @@ pub fn stocks(
             if counted.insert(name) {
                 stock.nodes += 1;
             }
-            for queue in &node.partitions {
+            for queue in node.partitions.iter() {
                 let is_open = open.get(queue.as_str()).copied().unwrap_or(false);
                 let names = if is_open { &mut stock.open_in } else { &mut stock.closed_in };
                 if !names.contains(queue) {
@@ -185,9 +185,9 @@ mod tests {
     fn kinds_are_counted_apart_and_what_is_not_identified_counts_for_no_ability() {
         let node = |name: &str, kind: &str, gpus, cpus, used| {
             let mut node = gpu_node(name, 8, kind, gpus, cpus, used);
-            node.state = NodeState::parse(if cpus == 0 { "IDLE" } else { "MIXED" });
+            node.state = NodeState::parse(if cpus == 0 { "IDLE" } else { "MIXED" }).into();
             node.gpus_allocated = Known::Value(used);
-            node.partitions = vec!["gpu".to_owned()];
+            node.partitions = ["gpu".to_owned()].into();
             node
         };
         let cluster = cluster(vec![

@@ -1,5 +1,6 @@
 //! A command to run, what came of it, and how it can fail.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -115,9 +116,9 @@ impl Finished {
 
 /// A finished command with its output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Output {
+pub struct Output<'r> {
     /// Standard output.
-    pub stdout: Vec<u8>,
+    pub stdout: Cow<'r, [u8]>,
     /// How it ended.
     pub finished: Finished,
 }

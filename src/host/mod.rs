@@ -58,6 +58,13 @@ pub trait Runner: Sync {
     /// what its program means by it.
     fn stream(&self, cmd: &Cmd, sink: &mut dyn FnMut(&[u8])) -> Result<Finished, ExecError>;
 
+    /// Runs one allow-listed query and collects what it prints; what is at hand is not copied.
+    fn run(&self, cmd: &Cmd) -> Result<Output<'_>, ExecError> {
+        let mut stdout = Vec::new();
+        let finished = self.stream(cmd, &mut |chunk| stdout.extend_from_slice(chunk))?;
+        Ok(Output { stdout: stdout.into(), finished })
+    }
+
     /// Opens a regular file for reading; anything else (a directory, FIFO, device) is refused
     /// without blocking.
     fn open(&self, path: &Path) -> Result<Box<dyn Content>, FileError>;
@@ -82,13 +89,4 @@ pub trait Runner: Sync {
 
     /// Who runs jobwise.
     fn caller(&self) -> Caller;
-}
-
-impl dyn Runner + '_ {
-    /// Runs one allow-listed query and collects what it prints.
-    pub fn run(&self, cmd: &Cmd) -> Result<Output, ExecError> {
-        let mut stdout = Vec::new();
-        let finished = self.stream(cmd, &mut |chunk| stdout.extend_from_slice(chunk))?;
-        Ok(Output { stdout, finished })
-    }
 }

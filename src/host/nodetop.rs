@@ -8,13 +8,17 @@
 //! Facts: files written by nodetop 0.7.0, and how it looks queries up in them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use serde::Deserialize;
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer};
+
+use crate::text::lossy;
 
 use super::manifest::{Answered, End, FORMAT, Manifest, RecordedCaller, Zone};
 use super::{Cmd, RecordingError};
@@ -32,9 +36,31 @@ struct Snapshot {
 struct Reply {
     rc: i32,
     #[serde(default)]
-    stdout: String,
+    stdout: Text,
     #[serde(default)]
-    stderr: String,
+    stderr: Text,
+}
+
+/// Text that is kept as it is read: of ten thousand nodes it is megabytes.
+#[derive(Default)]
+struct Text(Arc<[u8]>);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Keep;
+        impl Visitor<'_> for Keep {
+            type Value = Text;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Text, E> {
+                Ok(Text(text.as_bytes().into()))
+            }
+        }
+        deserializer.deserialize_str(Keep)
+    }
 }
 
 /// A recording, and the contents that its manifest names.
@@ -73,9 +99,9 @@ pub(super) fn parse(
         if let Some(name) = argv.iter().find_map(|word| word.strip_prefix("user=")) {
             user = Some(name.to_owned());
         }
-        let mut keep = |kind: &str, text: String| {
+        let mut keep = |kind: &str, Text(text)| {
             let name = format!("{index:x}{kind}");
-            blobs.insert(name.clone(), text.into_bytes().into());
+            blobs.insert(name.clone(), text);
             name
         };
         commands.push(Answered {
@@ -182,7 +208,7 @@ pub(super) fn columns(recorded: &Answered, cmd: &Cmd, stdout: &[u8]) -> Option<V
         .map(|name| have.iter().position(|known| known.eq_ignore_ascii_case(name)))
         .collect();
     let mut table = Vec::with_capacity(stdout.len());
-    for line in String::from_utf8_lossy(stdout).lines().filter(|line| !line.is_empty()) {
+    for line in lossy(stdout).lines().filter(|line| !line.is_empty()) {
         // The last column is free text, and may hold the separator.
         let cells: Vec<&str> = line.splitn(have.len(), '|').collect();
         for (place, delimiter) in places.iter().zip(&delimiters) {

@@ -1,5 +1,6 @@
 //! Answers from a recording instead of the machine.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -12,8 +13,8 @@ use super::file::within;
 use super::manifest::{Answered, End, FORMAT, Kept, KeptOutcome, MANIFEST, Manifest, Range};
 use super::nodetop;
 use super::{
-    Caller, Cmd, Content, ExecError, FileError, FileErrorKind, Finished, RecordingError, Runner,
-    System, Unpacked, allow,
+    Caller, Cmd, Content, ExecError, FileError, FileErrorKind, Finished, Output, RecordingError,
+    Runner, System, Unpacked, allow,
 };
 
 /// A recording keeps at most 64 MiB of each log; a file of it that is larger than this is none.
@@ -179,6 +180,23 @@ impl Replay {
         self.blobs.get(name).cloned().unwrap_or_default()
     }
 
+    /// What was recorded of a command, in the columns that it asks for.
+    fn answer(&self, cmd: &Cmd) -> Result<(&Answered, Cow<'_, [u8]>), ExecError> {
+        if !allow::permits(cmd) {
+            return Err(ExecError::NotAllowed { command: cmd.to_string() });
+        }
+        let answered = self.answered(cmd).ok_or_else(|| {
+            if self.is_demo {
+                ExecError::NotInDemo
+            } else {
+                ExecError::NotRecorded { command: cmd.brief() }
+            }
+        })?;
+        let stdout = self.blobs.get(&answered.stdout).map_or(&[][..], |bytes| bytes);
+        let table = self.is_foreign.then(|| nodetop::columns(answered, cmd, stdout)).flatten();
+        Ok((answered, table.map_or(Cow::Borrowed(stdout), Cow::Owned)))
+    }
+
     fn answered(&self, cmd: &Cmd) -> Option<&Answered> {
         let argv = cmd.argv();
         let found = self.manifest.commands.iter().find(|answered| answered.argv == argv);
@@ -205,22 +223,15 @@ fn read(path: &Path) -> Result<Vec<u8>, RecordingError> {
 
 impl Runner for Replay {
     fn stream(&self, cmd: &Cmd, sink: &mut dyn FnMut(&[u8])) -> Result<Finished, ExecError> {
-        if !allow::permits(cmd) {
-            return Err(ExecError::NotAllowed { command: cmd.to_string() });
-        }
-        let answered = self.answered(cmd).ok_or_else(|| {
-            if self.is_demo {
-                ExecError::NotInDemo
-            } else {
-                ExecError::NotRecorded { command: cmd.brief() }
-            }
-        })?;
-        let stdout = self.blob(&answered.stdout);
-        match self.is_foreign.then(|| nodetop::columns(answered, cmd, &stdout)).flatten() {
-            Some(table) => sink(&table),
-            None => sink(&stdout),
-        }
+        let (answered, stdout) = self.answer(cmd)?;
+        sink(&stdout);
         answered.end.result(cmd, |name| self.blob(name).to_vec())
+    }
+
+    fn run(&self, cmd: &Cmd) -> Result<Output<'_>, ExecError> {
+        let (answered, stdout) = self.answer(cmd)?;
+        let finished = answered.end.result(cmd, |name| self.blob(name).to_vec())?;
+        Ok(Output { stdout, finished })
     }
 
     fn open(&self, path: &Path) -> Result<Box<dyn Content>, FileError> {

@@ -17,10 +17,16 @@ pub enum Known<T> {
     /// There is explicitly no limit.
     Unlimited,
     /// Something was there that could not be understood; the text is what was found.
-    Unreadable(String),
+    /// Boxed, so that a number that may not be known takes two words.
+    Unreadable(Box<String>),
 }
 
 impl<T> Known<T> {
+    /// Something that could not be understood.
+    pub fn unreadable(text: &str) -> Self {
+        Self::Unreadable(Box::new(text.to_owned()))
+    }
+
     /// The value, when there is one.
     pub fn value(&self) -> Option<&T> {
         match self {

@@ -1,17 +1,19 @@
 //! A node as the controller sees it: its state, what it has, and what of that is given away.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
 use super::{Bytes, Known};
 
-/// One node at one instant.
+/// One node at one instant. What is mostly the same on many nodes is held once for all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Node {
     /// Its name.
     pub name: String,
     /// Its state.
-    pub state: NodeState,
+    pub state: Arc<NodeState>,
     /// Its CPUs.
     pub cpus: Cpus,
     /// Its load, in hundredths.
@@ -23,17 +25,17 @@ pub struct Node {
     /// GPUs given away, whatever their type; of cut ones the slices do not count.
     pub gpus_allocated: Known<u64>,
     /// The features that a job may ask for, as they are now.
-    pub features: Vec<String>,
+    pub features: Arc<[String]>,
     /// The scheduler fills nodes of small weight first.
     pub weight: Known<u64>,
     /// The partitions it belongs to.
-    pub partitions: Vec<String>,
+    pub partitions: Arc<[String]>,
     /// Since when it is up.
     pub booted: Known<Timestamp>,
     /// When a job last ran on it.
     pub last_busy: Known<Timestamp>,
     /// Why an operator, or the scheduler, took it out.
-    pub reason: Option<NodeReason>,
+    pub reason: Option<Box<NodeReason>>,
     /// The reservation it is in now, where the scheduler names it.
     pub reservation: Option<String>,
 }

@@ -1,5 +1,6 @@
 //! Capacity for people: the cluster at a glance, tables of queues and nodes, and one of each.
 
+use std::borrow::Cow;
 use std::io;
 
 use jiff::Timestamp;
@@ -182,7 +183,7 @@ impl Queues {
     fn ending(&self, page: &mut Page<'_>) -> io::Result<()> {
         if let Some(access) = &self.access {
             page.gap()?;
-            page.entry("", 0, Label::Dim, &access.told())?;
+            page.entry("access", MARGIN, Label::Dim, &access.told())?;
         }
         notices(page, &self.notices)
     }
@@ -344,16 +345,16 @@ pub(super) fn node_table(page: &mut Page<'_>, nodes: &[NodeRow]) -> io::Result<(
 
 /// The state as printed, then what kinds of GPU, then features.
 fn marks(row: &NodeRow) -> String {
-    let mut words = vec![row.state.clone()];
+    let mut words = vec![Cow::Borrowed(row.state.as_str())];
     let slices = row.gres.iter().filter(|gres| gres.name != "gpu" || gres.model.is_some());
     words.extend(slices.map(|gres| match (&gres.model, gres.name.as_str()) {
-        (Some(model), "gpu") => model.clone(),
-        (_, name) => format!("{name} {}", of(&gres.free, gres.total)),
+        (Some(model), "gpu") => model.into(),
+        (_, name) => format!("{name} {}", of(&gres.free, gres.total)).into(),
     }));
-    words.extend(row.features.iter().cloned());
+    words.extend(row.features.iter().map(Cow::from));
     let mut shown: Vec<&str> = Vec::new();
     for word in &words {
-        if !shown.contains(&word.as_str()) {
+        if !shown.contains(&word.as_ref()) {
             shown.push(word);
         }
     }

@@ -1,5 +1,6 @@
 //! A page of text: width, colour or none, ASCII or not, and the zone of its times.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
@@ -111,7 +112,7 @@ impl<'p> Page<'p> {
     /// that it can be applied.
     pub(super) fn diff_line(&mut self, label: Label, line: &str) -> io::Result<()> {
         let (line, end) = line.strip_suffix('\r').map_or((line, ""), |line| (line, "\r"));
-        let cells: Vec<String> = line.split('\t').map(|cell| self.clean(cell)).collect();
+        let cells: Vec<Cow<'_, str>> = line.split('\t').map(|cell| self.clean(cell)).collect();
         let clean = cells.join("\t");
         if self.look.color && label != Label::Plain {
             let style = style(label);
@@ -198,20 +199,25 @@ impl<'p> Page<'p> {
         let headings: Vec<Cell> =
             columns.iter().map(|column| (Label::Dim, column.heading.to_owned())).collect();
         for row in std::iter::once(&headings).chain(rows) {
-            let mut pieces: Vec<(Label, String)> = Vec::new();
-            for (index, (label, cell)) in row.iter().enumerate().take(columns.len()) {
-                if index > 0 {
-                    pieces.push((Label::Plain, "  ".to_owned()));
+            let filled =
+                row.iter().zip(columns).zip(&widths).map(|(((_, cell), column), width)| {
+                    let clean = self.clean(cell);
+                    let cut = self.cut(&clean, *width);
+                    if column.right {
+                        text::pad_left(&cut, *width)
+                    } else {
+                        text::pad(&cut, *width)
+                    }
+                });
+            let filled: Vec<String> = filled.collect();
+            let mut pieces: Vec<(Label, &str)> = Vec::with_capacity(2 * filled.len());
+            for ((label, _), cell) in row.iter().zip(&filled) {
+                if !pieces.is_empty() {
+                    pieces.push((Label::Plain, "  "));
                 }
-                let cut = self.cut(&self.clean(cell), widths[index]);
-                let filled = if columns[index].right {
-                    text::pad_left(&cut, widths[index])
-                } else {
-                    text::pad(&cut, widths[index])
-                };
-                pieces.push((*label, filled));
+                pieces.push((*label, cell));
             }
-            self.owned_line(&pieces)?;
+            self.line(&pieces)?;
         }
         Ok(())
     }
@@ -258,18 +264,26 @@ impl<'p> Page<'p> {
     }
 
     /// A text in at most so many columns; in ASCII the mark of what is missing takes three.
-    fn cut(&self, text: &str, columns: usize) -> String {
-        if self.look.ascii && text::width(text) > columns {
-            return self.clean(&text::truncate(text, columns.saturating_sub(2)));
+    fn cut<'t>(&self, text: &'t str, columns: usize) -> Cow<'t, str> {
+        if text::width(text) <= columns {
+            return text.into();
         }
-        text::truncate(text, columns)
+        if self.look.ascii {
+            let cut = text::truncate(text, columns.saturating_sub(2));
+            return self.clean(&cut).into_owned().into();
+        }
+        text::truncate(text, columns).into()
     }
 
     /// Text that cannot steer the terminal, in ASCII where that is asked for.
-    fn clean(&self, piece: &str) -> String {
+    fn clean<'t>(&self, piece: &'t str) -> Cow<'t, str> {
+        // Most of what is printed; of a large cluster it is a hundred thousand cells.
+        if piece.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
+            return piece.into();
+        }
         let clean = text::printable(piece.as_bytes());
         if !self.look.ascii {
-            return clean;
+            return clean.into();
         }
         let fold = |c: char| match c {
             '…' => "...".to_owned(),
@@ -282,7 +296,7 @@ impl<'p> Page<'p> {
             c if c.is_ascii() => c.to_string(),
             _ => "?".to_owned(),
         };
-        clean.chars().map(fold).collect()
+        clean.chars().map(fold).collect::<String>().into()
     }
 }
 

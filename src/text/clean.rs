@@ -5,6 +5,8 @@
 //! direction controls are Unicode's (UAX #9). What is dropped leaves no mark: the reader wants the
 //! words.
 
+use std::borrow::Cow;
+
 /// Text of one line without anything that could steer a terminal.
 ///
 /// Invalid UTF-8 becomes the replacement character; escape sequences, control characters,
@@ -36,6 +38,12 @@ pub fn printable(bytes: &[u8]) -> String {
         };
     }
     clean
+}
+
+/// Bytes as text, invalid ones as the replacement character. Text that is long and sound, as what
+/// programs print mostly is, is checked many bytes at a time.
+pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 /// One line of a log as a terminal would finally show it: [`printable`], and of a progress bar

@@ -9,7 +9,7 @@ mod rename;
 mod width;
 mod words;
 
-pub use clean::{clean_line, printable, steers};
+pub use clean::{clean_line, lossy, printable, steers};
 pub use hostlist::{HostlistError, collapse, expand};
 pub use redact::{holds_secret, mask_secrets, masked};
 pub use rename::Renames;

@@ -3,21 +3,29 @@
 //! Widths are Unicode's (UAX #11) without the ambiguous-wide rule of East Asian locales. Expects
 //! text that [`super::printable`] has been over.
 
+use std::iter::repeat_n;
+
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The columns a text takes.
 pub fn width(text: &str) -> usize {
-    text.width()
+    if text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) { text.len() } else { text.width() }
 }
 
 /// Fills with blanks on the right up to `columns`; text that is wider stays as it is.
 pub fn pad(text: &str, columns: usize) -> String {
-    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
+    let mut filled = String::with_capacity(text.len().max(columns));
+    filled.push_str(text);
+    filled.extend(repeat_n(' ', columns.saturating_sub(width(text))));
+    filled
 }
 
 /// Fills with blanks on the left up to `columns`, as numbers want it.
 pub fn pad_left(text: &str, columns: usize) -> String {
-    format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
+    let mut filled = String::with_capacity(text.len().max(columns));
+    filled.extend(repeat_n(' ', columns.saturating_sub(width(text))));
+    filled.push_str(text);
+    filled
 }
 
 /// Cuts to at most `columns`; what was cut shows as an ellipsis.

@@ -543,11 +543,11 @@ fn access_is_asked_once_in_a_quarter_of_an_hour_and_its_age_is_told() {
     let log = test.path("calls").display().to_string();
     let test = test.env("CALLS", &log);
     says_yes(&test);
-    test.run(&["status"]).ends(0).says("access asked just now by 3 dry runs");
+    test.run(&["status"]).ends(0).says("access     asked just now by 3 dry runs");
     assert_eq!(calls(&test), 3);
     test.run(&["status"])
         .ends(0)
-        .says("access of 3 partitions asked up to")
+        .says("access     of 3 partitions, asked up to")
         .says("--fresh asks again");
     let again = test.run(&["queues", "--json"]);
     again.ends(0);

@@ -6,8 +6,8 @@
 
 use serde::Serialize;
 
-use crate::model::{Cause, Job, Notice, Outcome, Verdict};
-use crate::sched::{Backend, SchedError, slurm};
+use crate::model::{Association, Cause, Job, Notice, Outcome, Verdict};
+use crate::sched::{Backend, SchedError};
 use crate::script::{SubmitLine, parse_submit_line};
 use crate::text::did_you_mean;
 
@@ -117,7 +117,7 @@ fn plural(what: Refusable) -> &'static str {
 /// The names that could be given.
 fn valid(what: Refusable, backend: &Backend<'_>) -> Result<Vec<String>, SchedError> {
     let facts = backend.jobs.as_ref().ok_or(SchedError::NoScheduler)?;
-    let of = |pick: &dyn Fn(slurm::Association) -> Vec<String>| {
+    let of = |pick: &dyn Fn(Association) -> Vec<String>| {
         let mut names: Vec<String> = facts.associations()?.into_iter().flat_map(pick).collect();
         names.sort();
         names.dedup();

@@ -4,6 +4,7 @@
 //! deadline of its own. A query that fails costs its part of the answer and stands in the failures;
 //! without nodes or partitions there is no answer at all.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::thread;
@@ -71,7 +72,6 @@ impl<'h> Nodes<'h> {
         let (clock, here) = (&clock, name.as_deref());
         let (nodes, queues, reservations, jobs, qos, associations, account_use) =
             thread::scope(|scope| {
-                let nodes = scope.spawn(|| self.ask(&NODES, |text| nodes::nodes(text, clock)));
                 let queues = scope.spawn(|| self.ask(&PARTITIONS, partitions::queues));
                 let held = scope.spawn(|| {
                     self.ask(&RESERVATIONS, |text| reservations::reservations(text, clock))
@@ -83,12 +83,15 @@ impl<'h> Nodes<'h> {
                 let qos = scope.spawn(|| self.read(qos_query(), limits::qos));
                 let rights = scope.spawn(|| {
                     let cmd = association_query(user_of(&identity)?, here);
-                    self.read(cmd, |text| limits::associations(text, here))
+                    let columns = &limits::ASSOCIATION_COLUMNS;
+                    self.read(cmd, |text| limits::associations(text, columns, here))
                 });
                 let usage = scope
                     .spawn(|| self.read(usage_query(user_of(&identity)?), limits::account_use));
+                // The largest answer by far is read here: what another thread allocates costs more.
+                let nodes = self.ask(&NODES, |text| nodes::nodes(text, clock));
                 (
-                    joined(nodes),
+                    nodes,
                     joined(queues),
                     joined(held),
                     joined(jobs),
@@ -148,13 +151,13 @@ impl<'h> Nodes<'h> {
 
     /// Runs a query and reads what it prints.
     fn read<T>(&self, cmd: Cmd, read: impl Fn(&[u8]) -> T) -> Result<T, SchedError> {
-        let output = self.bytes(&cmd.deadline(self.deadline).cap(LIMIT))?;
-        Ok(read(&output))
+        Ok(read(&self.bytes(&cmd.deadline(self.deadline).cap(LIMIT))?))
     }
 
     fn settings(&self) -> &Result<Vec<u8>, SchedError> {
         self.settings.get_or_init(|| {
-            self.bytes(&Cmd::new("scontrol", &["show", "config"]).deadline(self.deadline))
+            let cmd = Cmd::new("scontrol", &["show", "config"]).deadline(self.deadline);
+            self.bytes(&cmd).map(Cow::into_owned)
         })
     }
 
@@ -172,7 +175,7 @@ impl<'h> Nodes<'h> {
         identity
     }
 
-    fn bytes(&self, cmd: &Cmd) -> Result<Vec<u8>, SchedError> {
+    fn bytes(&self, cmd: &Cmd) -> Result<Cow<'h, [u8]>, SchedError> {
         let output = self.runner.run(cmd)?;
         if is_answer(&output.finished, output.stdout.is_empty()) {
             return Ok(output.stdout);
@@ -190,7 +193,7 @@ fn user_of(identity: &Identity) -> Result<&str, SchedError> {
 }
 
 fn qos_query() -> Cmd {
-    Cmd::new("sacctmgr", &ACCOUNTING).arg("qos").arg(limits::qos_format())
+    Cmd::new("sacctmgr", &ACCOUNTING).arg("qos").arg(limits::format(&limits::QOS_COLUMNS))
 }
 
 fn association_query(user: &str, cluster: Option<&str>) -> Cmd {
@@ -200,7 +203,7 @@ fn association_query(user: &str, cluster: Option<&str>) -> Cmd {
         Some(cluster) => cmd.arg(format!("cluster={cluster}")),
         None => cmd,
     };
-    cmd.arg(limits::association_format())
+    cmd.arg(limits::format(&limits::ASSOCIATION_COLUMNS))
 }
 
 /// Every account with its limits and use; of the users only the caller.

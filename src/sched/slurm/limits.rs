@@ -10,7 +10,7 @@ use super::scontrol::{self, Grammar};
 use super::values;
 
 /// The columns of `sacctmgr show qos`.
-const QOS_COLUMNS: [&str; 20] = [
+pub(super) const QOS_COLUMNS: [&str; 20] = [
     "Name",
     "Priority",
     "Flags",
@@ -33,7 +33,7 @@ const QOS_COLUMNS: [&str; 20] = [
     "GrpWall",
 ];
 /// The columns of `sacctmgr show assoc`.
-const ASSOCIATION_COLUMNS: [&str; 17] = [
+pub(super) const ASSOCIATION_COLUMNS: [&str; 17] = [
     "Cluster",
     "Account",
     "Partition",
@@ -53,14 +53,9 @@ const ASSOCIATION_COLUMNS: [&str; 17] = [
     "GrpWall",
 ];
 
-/// The argument that asks for the columns of qualities of service.
-pub(super) fn qos_format() -> String {
-    format!("format={}", QOS_COLUMNS.join(","))
-}
-
-/// The argument that asks for the columns of associations.
-pub(super) fn association_format() -> String {
-    format!("format={}", ASSOCIATION_COLUMNS.join(","))
+/// The argument that asks for columns.
+pub(super) fn format(columns: &[&str]) -> String {
+    format!("format={}", columns.join(","))
 }
 
 /// The cells of a line by their columns.
@@ -141,10 +136,14 @@ pub(super) fn qos(output: &[u8]) -> Vec<Qos> {
 }
 
 /// The associations on a cluster: a database may serve several, and a right on one is none on
-/// another.
-pub(super) fn associations(output: &[u8], cluster: Option<&str>) -> Vec<Association> {
+/// another. A column that was not asked for is empty.
+pub(super) fn associations(
+    output: &[u8],
+    columns: &'static [&'static str],
+    cluster: Option<&str>,
+) -> Vec<Association> {
     let text = String::from_utf8_lossy(output);
-    rows(&text, &ASSOCIATION_COLUMNS)
+    rows(&text, columns)
         .filter(|row| {
             // A recording of another program may name none.
             let own = row.get("Cluster");
@@ -266,11 +265,11 @@ mod tests {
     fn a_right_on_another_cluster_is_none_here() {
         let text = "lab|physics||high,normal|normal||||||||||||\n\
                     other|chem||normal|||||||||||||\n";
-        let here = associations(text.as_bytes(), Some("lab"));
+        let here = associations(text.as_bytes(), &ASSOCIATION_COLUMNS, Some("lab"));
         assert_eq!(here.len(), 1);
         assert_eq!((here[0].account.as_str(), here[0].qos.len()), ("physics", 2));
         assert_eq!(here[0].default_qos.as_deref(), Some("normal"));
-        assert_eq!(associations(text.as_bytes(), None).len(), 2);
+        assert_eq!(associations(text.as_bytes(), &ASSOCIATION_COLUMNS, None).len(), 2);
     }
 
     #[test]
@@ -299,7 +298,7 @@ mod tests {
     proptest! {
         #[test]
         fn anything_is_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = (qos(&bytes), associations(&bytes, Some("lab")));
+            let _ = (qos(&bytes), associations(&bytes, &ASSOCIATION_COLUMNS, Some("lab")));
             let _ = account_use(&[b"ClusterName=a Account=".as_slice(), &bytes].concat());
         }
     }

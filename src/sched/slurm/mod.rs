@@ -62,7 +62,6 @@ use release::{Release, Version};
 use rows::{Reader, Row};
 
 pub use cluster::Nodes;
-pub use offers::Association;
 pub use probe::{Answer, Probe, Question};
 pub use unnamed::unnamed;
 
@@ -541,7 +540,7 @@ impl<'h> Jobs<'h> {
         let cmd = on_cluster(self.ask("scontrol", &[]), &job.id);
         let cmd = cmd.arg("write").arg("batch_script").arg(id).arg("-");
         let output = self.query(&cmd).map_err(|error| no(&error))?;
-        Ok(("the copy in the controller".to_owned(), output.stdout))
+        Ok(("the copy in the controller".to_owned(), output.stdout.into_owned()))
     }
 
     fn script_file(&self, job: &Job) -> Result<(String, Vec<u8>), String> {
@@ -589,7 +588,7 @@ impl<'h> Jobs<'h> {
     }
 
     /// Runs a query; what Slurm refuses becomes the error it means.
-    fn query(&self, cmd: &Cmd) -> Result<Output, SchedError> {
+    fn query(&self, cmd: &Cmd) -> Result<Output<'_>, SchedError> {
         let output = self.runner.run(cmd)?;
         if is_answer(&output.finished, output.stdout.is_empty()) {
             return Ok(output);
@@ -602,7 +601,9 @@ impl<'h> Jobs<'h> {
 fn refusal(cmd: &Cmd, ended: Result<Finished, ExecError>, silent: bool) -> Option<SchedError> {
     match ended {
         Ok(finished) if is_answer(&finished, silent) => None,
-        Ok(finished) => Some(refusal::meaning(cmd, &Output { stdout: Vec::new(), finished })),
+        Ok(finished) => {
+            Some(refusal::meaning(cmd, &Output { stdout: Vec::new().into(), finished }))
+        }
         Err(error) => Some(error.into()),
     }
 }

@@ -6,7 +6,8 @@
 //!
 //! Facts: recorded outputs of Slurm 20.11 to 26.05; `man scontrol`, `man gres.conf`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use crate::model::{
     Bytes, Cpus, Gres, GresKind, Known, Node, NodeMemory, NodeReason, NodeState, Notice, Tres,
@@ -25,18 +26,19 @@ const GRAMMAR: Grammar = Grammar {
 
 /// The nodes of an output, each once, and what is odd about them.
 pub(super) fn nodes(output: &[u8], clock: &Clock) -> (Vec<Node>, Vec<Notice>) {
-    let text = String::from_utf8_lossy(output);
+    let text = text::lossy(output);
     let records = scontrol::split(&text, "NodeName");
     let mut nodes: Vec<Node> = Vec::with_capacity(records.len());
     let mut seen = HashSet::with_capacity(records.len());
+    let mut shared = Shared::default();
     for record in records {
-        let node = node(record, clock);
-        if !node.name.is_empty() && seen.insert(node.name.clone()) {
-            nodes.push(node);
+        let cells = cells(record);
+        if !cells.name.is_empty() && seen.insert(cells.name) {
+            nodes.push(node(&cells, clock, &mut shared));
         }
     }
     let mut strange: Vec<&str> =
-        nodes.iter().flat_map(|node| &node.state.unknown).map(String::as_str).collect();
+        shared.states.values().flat_map(|state| &state.unknown).map(String::as_str).collect();
     strange.sort_unstable();
     strange.dedup();
     let mut notices = Vec::new();
@@ -74,7 +76,26 @@ struct Cells<'t> {
     reservation: &'t str,
 }
 
-fn node(record: &str, clock: &Clock) -> Node {
+/// What many nodes have in common, by how it is printed.
+#[derive(Default)]
+struct Shared<'t> {
+    states: HashMap<&'t str, Arc<NodeState>>,
+    lists: HashMap<&'t str, Arc<[String]>>,
+}
+
+impl<'t> Shared<'t> {
+    fn state(&mut self, text: &'t str) -> Arc<NodeState> {
+        let state = self.states.entry(text).or_insert_with(|| NodeState::parse(text).into());
+        Arc::clone(state)
+    }
+
+    fn names(&mut self, text: &'t str) -> Arc<[String]> {
+        let names = self.lists.entry(text).or_insert_with(|| values::names(text).into());
+        Arc::clone(names)
+    }
+}
+
+fn cells(record: &str) -> Cells<'_> {
     let mut cells = Cells::default();
     scontrol::pairs(record, GRAMMAR, |key, value| {
         let cell = match key {
@@ -110,13 +131,16 @@ fn node(record: &str, clock: &Clock) -> Node {
             *cell = value;
         }
     });
-    let state = NodeState::parse(cells.state);
-    let cpus = cpus(&cells);
-    let (gres, gpus_allocated) = gres(&cells, cpus.allocated == Known::Value(0));
-    let [active, available] = cells.features.map(values::names);
+    cells
+}
+
+fn node<'t>(cells: &Cells<'t>, clock: &Clock, shared: &mut Shared<'t>) -> Node {
+    let cpus = cpus(cells);
+    let (gres, gpus_allocated) = gres(cells, cpus.allocated == Known::Value(0));
+    let [active, available] = cells.features.map(|list| shared.names(list));
     Node {
         name: cells.name.to_owned(),
-        state,
+        state: shared.state(cells.state),
         cpus,
         load: hundredths(cells.load),
         memory: NodeMemory {
@@ -129,10 +153,10 @@ fn node(record: &str, clock: &Clock) -> Node {
         gpus_allocated,
         features: if active.is_empty() { available } else { active },
         weight: values::count(cells.weight),
-        partitions: values::names(cells.partitions),
+        partitions: shared.names(cells.partitions),
         booted: values::moment(cells.booted, &clock.0),
         last_busy: values::moment(cells.last_busy, &clock.0),
-        reason: values::text(cells.reason).map(|text| reason(&text, clock)),
+        reason: values::text(cells.reason).map(|text| Box::new(reason(&text, clock))),
         reservation: values::word(cells.reservation),
     }
 }
@@ -140,8 +164,10 @@ fn node(record: &str, clock: &Clock) -> Node {
 fn cpus(cells: &Cells<'_>) -> Cpus {
     let [total, effective, allocated] = cells.cpus.map(values::count);
     // Releases before 22.05 name only the CPUs that are set apart.
-    let apart = text::expand(&format!("[{}]", cells.special_cpus), 4096);
-    let apart = apart.map_or(0, |list| list.len() as u64);
+    let apart = match cells.special_cpus {
+        "" => 0,
+        list => text::expand(&format!("[{list}]"), 4096).map_or(0, |list| list.len() as u64),
+    };
     let left = total.get().map(|total| total.saturating_sub(apart));
     Cpus { effective: effective.or(left.into()), total, allocated }
 }
@@ -150,13 +176,14 @@ fn cpus(cells: &Cells<'_>) -> Cpus {
 fn hundredths(text: &str) -> Known<u64> {
     let number = |text: &str| {
         let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-        let part: String = part.chars().chain("00".chars()).take(2).collect();
+        let mut digits = part.chars().chain("00".chars()).take(2);
+        let part = digits.try_fold(0, |sum, digit| Some(sum * 10 + u64::from(digit.to_digit(10)?)));
         let whole: u64 = whole.parse().ok()?;
-        whole.checked_mul(100)?.checked_add(part.parse().ok()?)
+        whole.checked_mul(100)?.checked_add(part?)
     };
-    match values::word(text) {
-        None => Known::NotGathered,
-        Some(text) => number(&text).map_or(Known::Unreadable(text), Known::Value),
+    match text.trim() {
+        text if values::is_null(text) => Known::NotGathered,
+        text => number(text).map_or_else(|| Known::unreadable(text), Known::Value),
     }
 }
 
@@ -197,7 +224,7 @@ fn entry(text: &str) -> Option<Entry<'_>> {
     let bytes = text.as_bytes();
     let cut = (1..bytes.len()).find(|at| bytes[*at] == b'(' && bytes[at - 1] != b':');
     let mut parts: Vec<&str> = text[..cut.unwrap_or(text.len())].split(':').collect();
-    let name = parts.first().copied().filter(|name| values::word(name).is_some())?;
+    let name = parts.first().copied().filter(|name| !values::is_null(name.trim()))?;
     let last = parts.last().copied().filter(|_| parts.len() > 1);
     let count = last.and_then(amount);
     if count.is_some() {
@@ -205,7 +232,7 @@ fn entry(text: &str) -> Option<Entry<'_>> {
     }
     let is_shared = parts.contains(&"no_consume");
     let mut models = parts.into_iter().skip(1).filter(|part| *part != "no_consume");
-    let model = models.next().filter(|model| values::word(model).is_some());
+    let model = models.next().filter(|model| !values::is_null(model.trim()));
     Some(Entry { name, model, count: count.unwrap_or(1), is_shared })
 }
 
@@ -240,7 +267,7 @@ fn gres(cells: &Cells<'_>, is_idle: bool) -> (Vec<Gres>, Known<u64>) {
     if all.is_empty() {
         return (all, Known::Value(0));
     }
-    let has_details = values::word(cells.gres_used).is_some();
+    let has_details = !values::is_null(cells.gres_used.trim());
     let used = entries(cells.gres_used);
     let allocated = Tres::parse(cells.allocated);
     let configured = cells.configured.map(Tres::parse);

@@ -6,18 +6,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{Jobs, SchedError};
+use crate::model::Association;
 
-/// An association of a user.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Association {
-    /// The account.
-    pub account: String,
-    /// The one partition that it holds for; `None` for all.
-    pub partition: Option<String>,
-    /// The QOS that may be asked for.
-    pub qos: Vec<String>,
-}
+use super::{Jobs, SchedError, limits};
+
+/// What is asked of an association: less than capacity needs, and any release can answer it.
+const COLUMNS: [&str; 3] = ["Account", "Partition", "QOS"];
 
 impl Jobs<'_> {
     /// The partitions that take jobs, in the cluster's order.
@@ -35,8 +29,8 @@ impl Jobs<'_> {
         let cmd = self
             .ask("sacctmgr", &["--readonly", "--noheader", "--parsable2", "show", "associations"])
             .arg(format!("user={name}"))
-            .arg("format=Account,Partition,QOS");
-        Ok(associations(&self.query(&cmd)?.stdout))
+            .arg(limits::format(&COLUMNS));
+        Ok(limits::associations(&self.query(&cmd)?.stdout, &COLUMNS, None))
     }
 
     /// Every QOS of the cluster, for sites whose associations name none.
@@ -61,19 +55,6 @@ fn partitions(output: &[u8]) -> Vec<String> {
     open.filter(|name| seen.insert(name.clone())).collect()
 }
 
-/// `physics||high,normal`
-fn associations(output: &[u8]) -> Vec<Association> {
-    let read = |line: String| {
-        let mut cells = line.split('|');
-        let account = cells.next()?.to_owned();
-        let partition = cells.next().filter(|name| !name.is_empty()).map(str::to_owned);
-        let qos = cells.next().unwrap_or_default().split(',').filter(|name| !name.is_empty());
-        let qos = qos.map(str::to_owned).collect();
-        (!account.is_empty()).then_some(Association { account, partition, qos })
-    };
-    lines(output).into_iter().filter_map(read).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,10 +67,10 @@ mod tests {
         // `sacctmgr --readonly --noheader --parsable2 show associations user=alice
         // format=Account,Partition,QOS` of Slurm 22.05.
         let shown = b"physics||high,normal,strict\nchem|gpu|normal\n";
-        let found = associations(shown);
+        let found = limits::associations(shown, &COLUMNS, None);
         assert_eq!(found.len(), 2);
         assert_eq!(found[0].qos, ["high", "normal", "strict"]);
         assert_eq!(found[1].partition.as_deref(), Some("gpu"));
-        assert!(associations(b"\n||\n").is_empty());
+        assert!(limits::associations(b"\n||\n", &COLUMNS, None).is_empty());
     }
 }

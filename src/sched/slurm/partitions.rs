@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::model::{Allowed, Known, Queue, QueueState, Sharing, Tres};
 
+use crate::text;
+
 use super::scontrol::{self, Grammar};
 use super::values;
 
@@ -12,7 +14,7 @@ const GRAMMAR: Grammar = Grammar { free: &[], after: &[] };
 
 /// The partitions of an output, each once, in its order.
 pub(super) fn queues(output: &[u8]) -> Vec<Queue> {
-    let text = String::from_utf8_lossy(output);
+    let text = text::lossy(output);
     let mut queues: Vec<Queue> = Vec::new();
     for record in scontrol::split(&text, "PartitionName") {
         let mut cells = BTreeMap::new();

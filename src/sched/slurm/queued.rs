@@ -5,6 +5,7 @@
 //! the end is three characters that nobody types, and the name stands last.
 
 use crate::model::{JobId, Known, QueuedJob, State, Tres};
+use crate::text;
 
 use super::controller::{self, Clock};
 use super::rows::DELIMITER;
@@ -40,7 +41,7 @@ pub(super) fn format() -> String {
 
 /// The jobs of an output, and how many records could not be read.
 pub(super) fn jobs(output: &[u8], clock: &Clock) -> (Vec<QueuedJob>, usize) {
-    let text = String::from_utf8_lossy(output);
+    let text = text::lossy(output);
     let mut jobs = Vec::new();
     let mut unreadable = 0;
     let mut cells: Vec<&str> = Vec::with_capacity(FIELDS.len());
@@ -83,7 +84,7 @@ fn job(cells: &[&str], clock: &Clock) -> Option<QueuedJob> {
         end: values::moment(get("EndTime"), &clock.0),
         limit: match values::span(get("TimeLimit")) {
             // `squeue` knows no other form of "none".
-            Known::Unreadable(text) if text == "NOT_SET" => Known::NotGathered,
+            Known::Unreadable(text) if *text == "NOT_SET" => Known::NotGathered,
             known => known,
         },
         reason: values::word(get("Reason")),

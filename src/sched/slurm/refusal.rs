@@ -21,7 +21,7 @@ const FORBIDDEN: [&str; 3] =
     ["Access/permission denied", "failed: Invalid user id", "Operation not permitted"];
 
 /// The error that a failed command stands for.
-pub(super) fn meaning(cmd: &Cmd, output: &Output) -> SchedError {
+pub(super) fn meaning(cmd: &Cmd, output: &Output<'_>) -> SchedError {
     let stderr = String::from_utf8_lossy(&output.finished.stderr);
     let stdout = String::from_utf8_lossy(&output.stdout);
     let says = |texts: &[&str]| texts.iter().any(|text| stderr.contains(text));
@@ -78,7 +78,7 @@ mod tests {
 
     fn error(program: &'static str, args: &[&str], stderr: &str) -> SchedError {
         let finished = Finished { status: Some(1), stderr: stderr.as_bytes().to_vec() };
-        meaning(&Cmd::new(program, args), &Output { stdout: Vec::new(), finished })
+        meaning(&Cmd::new(program, args), &Output { stdout: Vec::new().into(), finished })
     }
 
     #[test]

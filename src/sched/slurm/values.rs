@@ -48,7 +48,7 @@ fn known<T, E>(text: &str, read: impl FnOnce(&str) -> Result<T, E>) -> Known<T> 
     } else if text.eq_ignore_ascii_case("unlimited") || text.eq_ignore_ascii_case("infinite") {
         Known::Unlimited
     } else {
-        read(text).map_or_else(|_| Known::Unreadable(text.to_owned()), Known::Value)
+        read(text).map_or_else(|_| Known::unreadable(text), Known::Value)
     }
 }
 
@@ -65,12 +65,15 @@ pub(super) fn time(text: &str) -> Known<Timestamp> {
 /// A point in time as the controller prints it: epoch seconds where the client heeded what it was
 /// told, else local time in the zone of the cluster.
 pub(super) fn moment(text: &str, zone: &TimeZone) -> Known<Timestamp> {
+    let local = |text: &str| zone.to_timestamp(text.parse::<DateTime>().ok()?).ok();
+    // No number holds it, and a local time is what it mostly is.
+    if text.contains('T')
+        && let Some(moment) = local(text.trim())
+    {
+        return Known::Value(moment);
+    }
     match time(text) {
-        Known::Unreadable(text) => {
-            let local = text.parse::<DateTime>().ok();
-            let local = local.and_then(|local| zone.to_timestamp(local).ok());
-            local.map_or(Known::Unreadable(text), Known::Value)
-        }
+        Known::Unreadable(text) => local(&text).map_or(Known::Unreadable(text), Known::Value),
         known => known,
     }
 }
@@ -115,7 +118,7 @@ pub(super) fn requested_memory(text: &str) -> Known<Memory> {
     };
     match mebibytes(amount) {
         Known::Value(Bytes(0)) => Known::NotGathered,
-        Known::Unreadable(_) => Known::Unreadable(text.to_owned()),
+        Known::Unreadable(_) => Known::unreadable(text),
         amount => amount.map(|bytes| Memory { bytes, scope }),
     }
 }
@@ -189,7 +192,7 @@ mod tests {
         assert_eq!(span("Partition_Limit"), Known::NotGathered);
         // `SLURM_TIME_FORMAT` that the client did not heed.
         let local = "2026-11-30T08:34:36";
-        assert_eq!(time(local), Known::Unreadable(local.to_owned()));
+        assert_eq!(time(local), Known::unreadable(local));
         assert_eq!(
             time("1796034868"),
             Timestamp::from_second(1_796_034_868).map_or(Known::NotGathered, Known::Value)
@@ -210,7 +213,7 @@ mod tests {
             assert_eq!(requested_memory(nothing), Known::NotGathered, "{nothing}");
         }
         assert_eq!(requested_memory("n"), Known::NotGathered);
-        assert_eq!(requested_memory("xn"), Known::Unreadable("xn".to_owned()));
+        assert_eq!(requested_memory("xn"), Known::unreadable("xn"));
     }
 
     #[test]
@@ -223,7 +226,7 @@ mod tests {
             assert_eq!(joules(nothing), Known::NotGathered, "{nothing}");
         }
         for odd in ["-2", "K", "1e30K", "infK", "NaNM"] {
-            assert_eq!(joules(odd), Known::Unreadable(odd.to_owned()), "{odd}");
+            assert_eq!(joules(odd), Known::unreadable(odd), "{odd}");
         }
     }
 
@@ -231,7 +234,7 @@ mod tests {
     fn an_exit_has_two_numbers() {
         assert_eq!(exit("0:125", true), Known::Value(Exit { code: 0, signal: 125, folded: true }));
         assert_eq!(exit("", true), Known::NotGathered);
-        assert_eq!(exit("1", true), Known::Unreadable("1".to_owned()));
+        assert_eq!(exit("1", true), Known::unreadable("1"));
     }
 
     proptest! {

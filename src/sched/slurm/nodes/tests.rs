@@ -47,7 +47,7 @@ fn a_node_of_slurm_22_05_is_read() {
     assert_eq!(node.load, Known::Value(403));
     assert_eq!(node.memory.set_apart, Known::Value(Bytes(1000 * Bytes::MIB)));
     assert_eq!(shown(&node), ["gpu:a100 0/4"]);
-    assert_eq!(node.features, ["gpu", "a100", "hbm80"]);
+    assert_eq!(*node.features, ["gpu", "a100", "hbm80"]);
     let reason = node.reason.expect("there");
     assert_eq!(reason.text, "ECC errors on GPU 2 | ticket #4711");
     assert_eq!(reason.by.as_deref(), Some("root"));
@@ -70,7 +70,7 @@ fn a_node_of_slurm_20_11_is_read_over_several_lines() {
     assert_eq!(node.cpus.effective, Known::Value(60), "four CPUs are listed as set apart");
     assert_eq!(shown(&node), ["gpu:a100 2/4"]);
     assert_eq!(node.booted.get().map(Timestamp::as_second), Some(1_612_166_400));
-    assert_eq!(node.partitions, ["gpu", "test"]);
+    assert_eq!(*node.partitions, ["gpu", "test"]);
     assert_eq!(
         node.reason.map(|reason| reason.text).as_deref(),
         Some("ECC errors = see ticket 12")
