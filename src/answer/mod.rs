@@ -19,6 +19,7 @@ pub mod import;
 pub mod job;
 pub mod jobs;
 pub mod kb;
+mod limits;
 mod mask;
 pub mod models;
 pub mod nodes;

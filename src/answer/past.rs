@@ -6,8 +6,12 @@
 use std::path::PathBuf;
 
 use super::{AnswerError, World};
-use crate::model::History;
+use crate::host::{Unpacked, is_packed};
+use crate::model::{History, Notice};
 use crate::sched::{Depth, Filter, Saved, SchedError};
+
+/// A packed file of accounting that holds more text than this is read so far.
+const UNPACKED: u64 = 64 << 30;
 
 /// Which history.
 #[derive(Debug, Clone)]
@@ -16,7 +20,7 @@ pub struct Wanted {
     pub filter: Filter,
     /// How deep it is read.
     pub depth: Depth,
-    /// Files of saved accounting; the cluster is asked where there are none.
+    /// Files of saved accounting, packed by gzip or not; the cluster is asked where there are none.
     pub files: Vec<PathBuf>,
     /// The columns of files without a heading.
     pub columns: Vec<String>,
@@ -30,9 +34,20 @@ pub fn past(world: World<'_>, wanted: &Wanted) -> Result<History, AnswerError> {
         return Ok(source.past(&wanted.filter, wanted.depth)?);
     }
     let mut saved = Saved::new(world.cluster.zone(), wanted.columns.clone());
+    let mut notices = Vec::new();
     for path in &wanted.files {
         let content = world.cluster.open(path)?;
-        saved.read(path, &*content)?;
+        if !is_packed(&*content) {
+            saved.read(path, &*content)?;
+            continue;
+        }
+        let text = Unpacked::new(content, UNPACKED);
+        if let Some(trouble) = text.trouble() {
+            notices.push(Notice::warning("packed-file", format!("{}: {trouble}", path.display())));
+        }
+        saved.read(path, &text)?;
     }
-    Ok(saved.finish(&wanted.filter))
+    let mut history = saved.finish(&wanted.filter);
+    history.notices.append(&mut notices);
+    Ok(history)
 }

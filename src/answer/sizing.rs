@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::limits::{self, Dated};
 use super::overview::{Sort, rank};
 use super::past::Wanted;
 use super::scope::{self, Scope, WorkloadName};
@@ -218,8 +219,8 @@ fn is_wanted(workload: &Workload, names: &[String]) -> bool {
     names.is_empty() || names.iter().any(|name| folded == fold(name) || stem == name)
 }
 
-/// The limits of the partitions that matter, each asked for once.
-pub(super) struct Ceilings(BTreeMap<String, Limits>);
+/// The limits of the partitions that matter, each asked for once a day.
+pub(super) struct Ceilings(BTreeMap<String, Dated>);
 
 impl Ceilings {
     pub(super) fn ask(
@@ -235,19 +236,23 @@ impl Ceilings {
             let name = history.text(workload.partition);
             // A list of partitions is what a waiting job asked for.
             if !name.is_empty() && !name.contains(',') && seen.insert(name) {
-                names.push(name);
+                let cluster = workload.runs(history).find_map(|run| run.cluster);
+                names.push((name, cluster.map(|cluster| history.names.get(cluster))));
             }
         }
         // Files may be of another cluster, whose partitions have the same names.
         let backend = (wanted.files.is_empty() || !world.live).then(|| world.backend());
-        let mut limits = BTreeMap::new();
-        let mut without: Vec<&str> = names.iter().skip(PARTITIONS).copied().collect();
-        for name in names.into_iter().take(PARTITIONS) {
+        let mut known = BTreeMap::new();
+        let mut without: Vec<&str> = names.iter().skip(PARTITIONS).map(|(name, _)| *name).collect();
+        for (name, cluster) in names.into_iter().take(PARTITIONS) {
+            // The scheduler at hand is asked, whatever cluster was named.
+            let cluster = cluster.filter(|_| wanted.filter.clusters.is_empty());
             let source = backend.as_ref().and_then(|backend| backend.jobs.as_ref());
-            let asked = source.and_then(|source| source.limits(name).ok());
+            let asked = source.and_then(|source| limits::of(world, source, cluster, name).ok());
             match asked {
                 Some(found) => {
-                    limits.insert(name.to_owned(), found);
+                    notices.extend(found.age());
+                    known.insert(name.to_owned(), found);
                 }
                 None => without.push(name),
             }
@@ -259,11 +264,11 @@ impl Ceilings {
                 format!("the limits of {what} {names} are unknown: advice there is not capped");
             notices.push(Notice::warning("no-limits", text));
         }
-        Self(limits)
+        Self(known)
     }
 
     pub(super) fn of(&self, history: &History, workload: &Workload) -> Option<&Limits> {
-        self.0.get(history.text(workload.partition))
+        self.0.get(history.text(workload.partition)).map(Dated::limits)
     }
 }
 

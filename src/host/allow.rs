@@ -137,6 +137,12 @@ const SHAPES: &[Shape] = &[
         valued: &["--Format", "--clusters", "--format", "--jobs", "--states"],
     },
     Shape {
+        program: "sstat",
+        verbs: &[],
+        flags: &["--allsteps", "--noheader", "--parsable2"],
+        valued: &["--format", "--jobs"],
+    },
+    Shape {
         program: "sinfo",
         verbs: &[],
         flags: &["--exact", "--noheader"],
@@ -273,6 +279,7 @@ mod tests {
         let users = "users=first.last@site.org";
         assert!(permitted("scontrol", &["--oneliner", "show", "assoc_mgr", users, "flags=assoc"]));
         assert!(permitted("sacctmgr", &["--readonly", "show", "qos", "format=Name,GrpTRES"]));
+        assert!(permitted("sstat", &["--allsteps", "--format=JobID", "--jobs=12"]));
         assert!(permitted("id", &[]));
         assert!(permitted("sbatch", &["--test-only", "--partition=gpu; rm", "--wrap=true"]));
     }
@@ -302,6 +309,7 @@ mod tests {
             ("sacct", &["--helpformat", "-x"]),
             ("sacct", &["12"]),
             ("squeue", &["--iterate=1"]),
+            ("sstat", &["--pidformat", "--jobs=12"]),
             ("scontrol", &["show", "assoc_mgr", "users=a b", "flags=assoc"]),
             ("scontrol", &["update", "node", "users=a", "flags=assoc"]),
             ("sacctmgr", &["show", "qos"]),

@@ -1,6 +1,7 @@
 //! Records and histories as a user meets them: one job in full, and many from files.
 
 use std::fs;
+use std::process::Command;
 
 use crate::run::{FIXTURES, Test};
 
@@ -226,6 +227,24 @@ fn an_export_reads_back_to_itself() {
     let second = second.display().to_string();
     let both = test.run(&["export", "--from", &second, &second]);
     assert_eq!(both.ends(0).stdout, lines.stdout);
+}
+
+#[test]
+fn a_packed_file_is_read_as_the_text_in_it() {
+    let test = Test::new("export-packed");
+    let saved = format!("{FIXTURES}/slurm-24.11/sacct-all-fields.psv");
+    let plain = test.run(&["export", "--from", &saved]);
+    let text = fs::read(&saved).expect("there");
+    let copy = test.file("work/saved.psv", &text);
+    assert!(Command::new("gzip").arg(&copy).status().expect("gzip").success());
+    let packed = test.run(&["export", "--from", "saved.psv.gz"]);
+    assert_eq!(packed.ends(0).stdout, plain.ends(0).stdout);
+    // What breaks off says so, and loses no row before.
+    let bytes = fs::read(test.path("work/saved.psv.gz")).expect("packed");
+    test.file("work/cut.psv.gz", &bytes[..bytes.len() / 2]);
+    let cut = test.run(&["export", "--from", "cut.psv.gz"]);
+    assert!(plain.stdout.starts_with(cut.stdout.lines().next().expect("a run")), "{}", cut.all());
+    assert!(cut.stderr.contains("cut.psv.gz: breaks off"), "{}", cut.stderr);
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::shared::Dated;
 use super::surroundings::Surroundings;
 use super::{Diagnosis, history};
+use crate::answer::limits::Dated;
 use crate::classify::{Rules, Silence};
 use crate::history::sizing::{Amount, Basis, Flag, sizing};
 use crate::history::workloads::workloads;

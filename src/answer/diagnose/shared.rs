@@ -1,24 +1,17 @@
 //! What the jobs of one question have in common, and so is asked for once: the script of an array,
 //! the limits of a partition.
-//!
-//! Limits change only with the site's configuration. Those of each cluster are remembered for a day
-//! in our own folder, and whoever rests on remembered ones says how old they are. A refusal is
-//! never remembered, nor is anything of a cluster whose name is not known.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
-use serde::{Deserialize, Serialize};
 
 use crate::answer::World;
-use crate::model::{History, Job, Limits, Notice, Source};
+use crate::answer::limits::{self, Dated};
+use crate::model::{History, Job, Source};
 use crate::sched::{Backend, Filter, SchedError, Users};
 
 use super::surroundings::FoundScript;
-
-/// The file in our own folder.
-const FILE: &str = "limits.json";
 
 /// A cluster, as the job's record or its id names it.
 type ClusterName = Option<String>;
@@ -33,41 +26,6 @@ pub(in crate::answer) struct Shared<'w> {
 
 /// What runs are asked for by: user, partition, and the name where it has no number in it.
 type PastKey = (String, String, Option<String>);
-
-/// Limits, and when the cluster named them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(in crate::answer) struct Dated {
-    asked: Timestamp,
-    limits: Limits,
-    /// How old they are, where they were remembered.
-    #[serde(skip)]
-    age: Option<SignedDuration>,
-}
-
-impl Dated {
-    /// The limits themselves.
-    pub(in crate::answer) fn limits(&self) -> &Limits {
-        &self.limits
-    }
-
-    /// How old they are, where that is worth telling: of a question that is asked twice in a row
-    /// the answers are the same to the byte.
-    pub(in crate::answer) fn age(&self) -> Option<Notice> {
-        const WORTH_TELLING: i64 = 15;
-        let minutes = self.age?.as_mins();
-        if minutes < WORTH_TELLING {
-            return None;
-        }
-        let age =
-            if minutes < 90 { format!("{minutes} min") } else { format!("{} h", minutes / 60) };
-        let partition = &self.limits.partition;
-        let text = format!("the limits of partition {partition} were asked for {age} ago");
-        Some(Notice::info("limits-remembered", text).hint("--fresh asks again"))
-    }
-}
-
-/// What the file holds: limits by cluster and partition.
-type Kept = BTreeMap<String, BTreeMap<String, Dated>>;
 
 impl<'w> Shared<'w> {
     /// Nothing was asked for yet.
@@ -128,48 +86,8 @@ impl<'w> Shared<'w> {
         let cluster = cluster_of(job);
         let mut known = locked(&self.limits);
         let key = (cluster.clone(), partition.to_owned());
-        let ask = || {
-            if let Some(dated) = self.recall(cluster.as_deref(), partition) {
-                return Ok(dated);
-            }
-            let limits = source.limits(partition)?;
-            let dated = Dated { asked: self.world.cluster.now(), limits, age: None };
-            self.keep(cluster.as_deref(), partition, &dated);
-            Ok(dated)
-        };
+        let ask = || limits::of(self.world, source, cluster.as_deref(), partition);
         Some(known.entry(key).or_insert_with(ask).clone())
-    }
-
-    fn lasts(&self) -> SignedDuration {
-        SignedDuration::from_secs(self.world.config.settings.scheduler.limits_seconds.into())
-    }
-
-    /// Everything remembered; nothing where that may not be used or cannot be read.
-    fn kept(&self) -> Option<Kept> {
-        let store = self.world.store.filter(|_| self.world.live && !self.lasts().is_zero())?;
-        let bytes = store.read(FILE).ok().flatten().unwrap_or_default();
-        Some(serde_json::from_slice(&bytes).unwrap_or_default())
-    }
-
-    fn recall(&self, cluster: Option<&str>, partition: &str) -> Option<Dated> {
-        if self.world.fresh {
-            return None;
-        }
-        let dated = self.kept()?.remove(cluster?)?.remove(partition)?;
-        let age = self.world.cluster.now().duration_since(dated.asked);
-        // What was asked in the future was asked by another clock.
-        let holds = !age.is_negative() && age < self.lasts();
-        holds.then_some(Dated { age: Some(age), ..dated })
-    }
-
-    /// Keeps limits for the next question. If they cannot be kept it asks again: no harm is done.
-    fn keep(&self, cluster: Option<&str>, partition: &str, dated: &Dated) {
-        let (Some(mut kept), Some(cluster)) = (self.kept(), cluster) else { return };
-        let partitions = kept.entry(cluster.to_owned()).or_default();
-        partitions.insert(partition.to_owned(), dated.clone());
-        if let (Some(store), Ok(bytes)) = (self.world.store, serde_json::to_vec(&kept)) {
-            let _ = store.replace(FILE, &bytes);
-        }
     }
 }
 

@@ -7,13 +7,14 @@ use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::answer::limits::Dated;
 use crate::host::FileErrorKind;
 use crate::logs::{self, Asked, Located};
 use crate::model::{History, Job, JobId};
 use crate::sched::{Backend, Reason, SchedError};
 use crate::script::{self, Script};
 
-use super::shared::{Dated, Shared};
+use super::shared::Shared;
 use super::{Diagnosis, Engine, Hints, one};
 
 /// Where a script came from and its bytes, or every place that had none.

@@ -18,9 +18,17 @@ pub struct Names {
     text: String,
     /// Where each text ends.
     ends: Vec<usize>,
-    /// Open addressing with linear probing: symbols, a power of two of places.
-    table: Vec<Option<Symbol>>,
+    /// Open addressing with linear probing, a power of two of places.
+    table: Vec<Place>,
     seed: RandomState,
+}
+
+/// A place of the table. With half of the hash beside it a symbol whose text is another one is
+/// passed over, and the table grows, without a look at the texts.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    hash: u32,
+    symbol: Option<Symbol>,
 }
 
 impl Names {
@@ -29,8 +37,9 @@ impl Names {
         if self.table.len() * 3 <= self.ends.len() * 4 {
             self.grow();
         }
-        let place = self.place(text);
-        if let Some(found) = self.table[place] {
+        let hash = self.hash(text);
+        let place = self.place(hash, text);
+        if let Some(found) = self.table[place].symbol {
             return found;
         }
         self.text.push_str(text);
@@ -38,7 +47,7 @@ impl Names {
         // Four thousand million different texts do not fit a machine that could ask for them.
         let number = u32::try_from(self.ends.len()).ok().and_then(NonZeroU32::new);
         let symbol = Symbol(number.unwrap_or(NonZeroU32::MAX));
-        self.table[place] = Some(symbol);
+        self.table[place] = Place { hash, symbol: Some(symbol) };
         symbol
     }
 
@@ -57,7 +66,10 @@ impl Names {
 
     /// The symbol of a text, if it is in the set.
     pub fn find(&self, text: &str) -> Option<Symbol> {
-        if self.table.is_empty() { None } else { self.table[self.place(text)] }
+        if self.table.is_empty() {
+            return None;
+        }
+        self.table[self.place(self.hash(text), text)].symbol
     }
 
     /// Changes every text; each keeps its symbol. Two may then be the same text under two symbols,
@@ -82,27 +94,37 @@ impl Names {
         self.ends.is_empty()
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "any bits of the hash will do")]
+    fn hash(&self, text: &str) -> u32 {
+        self.seed.hash_one(text) as u32
+    }
+
     /// Where a text stands in the table, or the free place where it would.
-    fn place(&self, text: &str) -> usize {
-        let mask = self.table.len() - 1;
-        #[expect(clippy::cast_possible_truncation, reason = "any bits of the hash will do")]
-        let mut place = self.seed.hash_one(text) as usize & mask;
-        while let Some(symbol) = self.table[place]
-            && self.get(symbol) != text
-        {
-            place = (place + 1) & mask;
-        }
-        place
+    fn place(&self, hash: u32, text: &str) -> usize {
+        let is_it = |place: Place| {
+            place.hash == hash && place.symbol.is_some_and(|it| self.get(it) == text)
+        };
+        place(&self.table, hash, is_it)
     }
 
     fn grow(&mut self) {
-        let places = (self.table.len() * 2).max(64);
-        let old = std::mem::replace(&mut self.table, vec![None; places]);
-        for symbol in old.into_iter().flatten() {
-            let place = self.place(self.get(symbol));
-            self.table[place] = Some(symbol);
+        let mut table = vec![Place::default(); (self.table.len() * 2).max(64)];
+        for old in self.table.iter().filter(|place| place.symbol.is_some()) {
+            let free = place(&table, old.hash, |_| false);
+            table[free] = *old;
         }
+        self.table = table;
     }
+}
+
+/// The place of a table that is the one looked for, or the free one where it would stand.
+fn place(table: &[Place], hash: u32, is_it: impl Fn(Place) -> bool) -> usize {
+    let mask = table.len() - 1;
+    let mut place = hash as usize & mask;
+    while table[place].symbol.is_some() && !is_it(table[place]) {
+        place = (place + 1) & mask;
+    }
+    place
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod fields;
 mod jobstats;
 pub(super) mod json;
 mod limits;
+mod live;
 mod nodes;
 mod numbers;
 mod offers;
@@ -158,7 +159,9 @@ impl<'h> Jobs<'h> {
         if matches!(recorded, Err(SchedError::NotRecorded { .. } | SchedError::NotInDemo(_))) {
             return self.job(id);
         }
-        self.completed(id, recorded, notices)
+        let mut found = self.completed(id, recorded, notices)?;
+        self.add_live(&mut found.value, &mut found.notices);
+        Ok(found)
     }
 
     /// What accounting said, with what only the controller can know.

@@ -12,7 +12,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 
 use crate::model::{BaseState, JobId, State};
 
@@ -196,7 +196,9 @@ impl<'l> Reader<'l> {
     }
 
     fn close(&mut self, record: &[u8], sink: &mut dyn FnMut(Row<'_>)) {
-        let text = String::from_utf8_lossy(record);
+        // Nearly all records are ASCII, which this sees many bytes at a time.
+        let text =
+            str::from_utf8(record).map_or_else(|_| String::from_utf8_lossy(record), Cow::Borrowed);
         let mut cells = std::mem::take(&mut self.cells);
         split(&text, self.delimiter, &mut cells);
         // Too many columns: some text holds the delimiter.
@@ -237,10 +239,16 @@ impl<'l> Reader<'l> {
 fn split(text: &str, delimiter: &str, cells: &mut Vec<(usize, usize)>) {
     cells.clear();
     let (bytes, delimiter) = (text.as_bytes(), delimiter.as_bytes());
+    // Its middle: the `~` of `@~@` comes once where `@` comes twice.
+    let middle = delimiter.len() / 2;
     let mut begin = 0;
-    while let Some(length) = find(&bytes[begin..], delimiter) {
-        cells.push((begin, begin + length));
-        begin += length + delimiter.len();
+    for at in delimiter.get(middle).into_iter().flat_map(|byte| memchr_iter(*byte, bytes)) {
+        // Behind the delimiter before, of which this byte may be a part.
+        let Some(start) = at.checked_sub(middle).filter(|start| *start >= begin) else { continue };
+        if delimiter.len() == 1 || bytes[start..].starts_with(delimiter) {
+            cells.push((begin, start));
+            begin = start + delimiter.len();
+        }
     }
     cells.push((begin, bytes.len()));
 }

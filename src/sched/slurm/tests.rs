@@ -814,6 +814,40 @@ fn an_open_record_that_the_queue_does_not_hold_is_stale() {
 }
 
 #[test]
+fn nodes_are_asked_once_and_only_about_running_jobs_of_the_caller() {
+    let columns = Fields::from_help(&fixture("22.05", "sacct-helpformat")).expect("fields").whole();
+    let row = |id: &str, uid: &str, state: &str| {
+        let cell = |name: &str| match name {
+            "JobID" => id.to_owned(),
+            "State" => state.to_owned(),
+            "UID" => uid.to_owned(),
+            "Start" | "Submit" => "1799990000".to_owned(),
+            "End" if state == "RUNNING" => "Unknown".to_owned(),
+            "End" => "1799990500".to_owned(),
+            "Elapsed" => "00:10:00".to_owned(),
+            _ => String::new(),
+        };
+        columns.names().iter().map(|name| cell(name)).collect::<Vec<_>>().join("@~@")
+    };
+    // `Fake` is user 1001.
+    for (uid, state, asks) in
+        [("1001", "RUNNING", 1), ("1002", "RUNNING", 0), ("1001", "FAILED", 0)]
+    {
+        let rows = format!("{}\n{}\n", row("7", uid, state), row("7.batch", "", state));
+        let fake = Fake::slurm("22.05")
+            .says("--jobs=", rows.as_bytes())
+            .says("squeue", b"7\n")
+            .says("sstat", b"7.batch|1|396K|c02|396K|cpu=00:01:30,mem=396K|\n");
+        let found = jobs(&fake).whole_job(&id("7")).expect("an answer");
+        let asked = fake.asked().iter().filter(|command| command.starts_with("sstat")).count();
+        assert_eq!(asked, asks, "{uid} {state}");
+        let batch = &found.value[0].steps[0];
+        assert_eq!(batch.max_rss.get(), (asks == 1).then_some(Bytes(396 << 10)), "{uid} {state}");
+        assert_eq!(codes(&found).contains(&"live-use"), asks == 1, "{:?}", found.notices);
+    }
+}
+
+#[test]
 fn jobs_that_had_begun_before_the_window_are_asked_for_whole() {
     // Weakness 8: `sacct` leaves out steps that had ended before the window began.
     let columns = Fields::from_help(&fixture("22.05", "sacct-helpformat")).expect("fields");
