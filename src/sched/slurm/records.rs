@@ -262,10 +262,11 @@ fn read_step(row: &Row<'_>, id: StepId, reading: Reading) -> Step {
 /// What was measured of a step, as far as it was asked for.
 fn usage(row: &Row<'_>, reading: Reading) -> Usage {
     let mut total = Tres::parse(row.get(Field::TotalIn));
-    let gpus = Tres::parse(row.get(Field::Allocated)).gpus().unwrap_or(u64::MAX);
-    // Of several GPUs it may be that of one; more than one can give is a sum whoever printed it.
+    let gpus = Tres::parse(row.get(Field::Allocated)).gpus();
+    // Of several GPUs, or of nobody knows how many, it may be that of one; more than one can give
+    // is a sum whoever printed it.
     let is_of_one = |percent: &String| percent.parse().is_ok_and(|percent: u64| percent <= 100);
-    if !reading.sums_gpus && gpus > 1 && total.0.get("gres/gpuutil").is_some_and(is_of_one) {
+    if !reading.sums_gpus && gpus != Some(1) && total.0.get("gres/gpuutil").is_some_and(is_of_one) {
         total.0.remove("gres/gpuutil");
     }
     Usage {

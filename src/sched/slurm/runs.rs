@@ -166,9 +166,9 @@ impl Loader {
         let gpus = numbers::allocated(row.get(Field::Allocated)).gpus;
         let cpu = self.cpu(row, over);
         let percent = busy(used.gpu_percent, used.gpu_memory);
-        let percent = percent.get().filter(|percent| {
-            self.reading.sums_gpus || *percent > 100 || gpus.get().is_some_and(|gpus| gpus <= 1)
-        });
+        let percent = percent
+            .get()
+            .filter(|percent| self.reading.sums_gpus || *percent > 100 || gpus.get() == Some(1));
         StepUse {
             id: self.text(13, id).unwrap_or_else(|| self.names.intern("")),
             kind: if id == "extern" { StepKind::Extern } else { StepKind::Work },
@@ -257,3 +257,6 @@ fn is_ended(base: BaseState) -> bool {
     use BaseState::{Other, Pending, Running, Suspended};
     !matches!(base, Pending | Running | Suspended | Other)
 }
+
+#[cfg(test)]
+mod tests;
