@@ -114,3 +114,21 @@ fn what_became_of_a_workflows_job_is_why_the_workflow_failed() {
         assert_eq!(named(&judge(Some(&parent), &[&submitit])), family);
     }
 }
+
+#[test]
+fn everyday_messages_of_other_languages_are_known() {
+    for (line, family) in [
+        ("double free or corruption (out)", "segfault"),
+        (
+            "Intel MKL FATAL ERROR: Cannot load libmkl_avx512.so.2 or libmkl_def.so.2.",
+            "shared_lib_missing",
+        ),
+        (
+            "g++: fatal error: Killed signal terminated program cc1plus\ncompilation terminated.",
+            "host_oom",
+        ),
+        ("Error: vector memory exhausted (limit reached?)\nExecution halted", "app_alloc_failure"),
+    ] {
+        assert_eq!(named(&judge(Some(&job("FAILED", 1, 0)), &[line])), family, "{line}");
+    }
+}
