@@ -6,7 +6,9 @@ use super::calibration::{THRESHOLD, confidence};
 use super::rules::Rules;
 use super::silence::{Silence, silence};
 use super::stream::listen;
-use super::{Facts, LogFacts, Piece, aftermath, quietly, ranks, record, submission, waiting};
+use super::{
+    Facts, LogFacts, Piece, aftermath, progress, quietly, ranks, record, submission, waiting,
+};
 use crate::knowledge::Check;
 use crate::model::{BaseState, Cause, Evidence, Job, Outcome, Part, Role, Source, Verdict};
 
@@ -44,12 +46,18 @@ pub fn decide(rules: &Rules, facts: &Facts<'_>) -> Verdict {
     let silence = silence(facts);
     // Of other ends the record itself says why.
     let failed = facts.job.is_some_and(|job| matches!(job.state.base, BaseState::Failed));
+    let worked_until_limit = facts.job.is_some_and(|job| {
+        job.state.base == BaseState::Timeout && record::worked(job, silence.as_ref())
+    });
     let mut pieces = Vec::new();
     let mut unexplained = Vec::new();
     let logs = ranks::in_order(&facts.logs);
     for (number, log) in logs.iter().enumerate() {
         let mut voice = listen(rules, number, log, failed);
         aftermath::weigh(log, &mut voice.pieces);
+        if worked_until_limit {
+            progress::weigh_until_limit(log, &mut voice.pieces);
+        }
         pieces.extend(voice.pieces);
         unexplained.extend(voice.unexplained);
     }
@@ -73,7 +81,12 @@ pub fn decide(rules: &Rules, facts: &Facts<'_>) -> Verdict {
 
 /// Decides on a run that the scheduler calls completed, and whose steps are as well.
 fn completed(rules: &Rules, facts: &Facts<'_>) -> Verdict {
-    let pieces = quietly::pieces(rules, facts);
+    let mut pieces = quietly::pieces(rules, facts);
+    if let Some(job) = facts.job {
+        weigh_other_jobs(job, &mut pieces);
+        // What a wrapper repeats of its children's ends is not about this run.
+        pieces.retain(|piece| piece.official || !piece.captures.contains_key("events"));
+    }
     let mut verdict = conclude(rules, None, None, &pieces, Vec::new());
     match (verdict.outcome, verdict.causes.first_mut()) {
         (Outcome::Cause, Some(first)) => {
@@ -154,7 +167,7 @@ fn weigh_other_jobs(job: &Job, pieces: &mut [Piece]) {
 
 /// A state in which a family is not expected makes what a program says count less.
 fn weigh_state(rules: &Rules, job: &Job, pieces: &mut [Piece]) {
-    for piece in pieces.iter_mut().filter(|piece| !piece.official) {
+    for piece in pieces.iter_mut().filter(|piece| !piece.official && !is_of_child(piece)) {
         let states = &rules.families()[piece.family].states;
         if !states.is_empty() && !states.iter().any(|state| state == job.state.word()) {
             piece.score *= 0.75;
@@ -177,6 +190,11 @@ fn weigh_bare_exits(facts: &Facts<'_>, pieces: &mut [Piece]) {
             piece.score *= 0.75;
         }
     }
+}
+
+/// Whether the piece tells how a job ended that this one had submitted.
+fn is_of_child(piece: &Piece) -> bool {
+    piece.captures.contains_key("child")
 }
 
 fn is_state(piece: &Piece) -> bool {
@@ -298,7 +316,9 @@ fn cause(
         b_root.cmp(&a_root).then(b_score.total_cmp(&a_score)).then(a.at.cmp(&b.at))
     });
     let deciding = told[0];
+    // How a job ran that a workflow submitted, the record of the workflow's own job does not tell.
     let said: Vec<record::Said> = job
+        .filter(|_| !is_of_child(deciding))
         .map(|job| family.checks.iter().map(|&check| record::check(check, job, silence)).collect())
         .unwrap_or_default();
 

@@ -194,7 +194,7 @@ fn quotes_file(text: &str) -> bool {
 
 /// Whether the line itself says that the program carries on.
 pub(super) fn goes_on(text: &str) -> bool {
-    const WORDS: [&str; 20] = [
+    const WORDS: [&str; 23] = [
         "retrying",
         "retry in ",
         "will retry",
@@ -215,6 +215,9 @@ pub(super) fn goes_on(text: &str) -> bool {
         "continuing with",
         "continuing without",
         ", continuing",
+        "will continue",
+        "caught expected",
+        "-> reducing",
     ];
     let lower = text.to_lowercase();
     // "attempt 2 of 5" goes on, "attempt to write a readonly database" does not.

@@ -7,7 +7,7 @@
 //!
 //! The rules hold for every family; none names a case. What a single line is worth stands in
 //! [`mod@line`], what a stream says in [`mod@stream`], which of several ranks died first in
-//! [`mod@ranks`], whether a log without a record ended well in [`mod@aftermath`], what the record says
+//! [`mod@ranks`], whether a program got on behind an error in [`mod@progress`], whether a log without a record ended well in [`mod@aftermath`], what the record says
 //! in [`mod@record`], how long it had been silent in [`mod@silence`], what speaks against a record of
 //! success in [`mod@quietly`], why a job waits in [`mod@waiting`], why a submission was refused in
 //! [`mod@submission`], and how the pieces become causes in [`mod@judge`].
@@ -17,6 +17,7 @@ mod calibration;
 mod check;
 mod judge;
 mod line;
+mod progress;
 mod quietly;
 mod ranks;
 mod record;

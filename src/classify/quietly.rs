@@ -1,7 +1,8 @@
 //! What the log of a run that the scheduler calls completed says all the same.
 //!
-//! Programs print frightening words and succeed, so words alone say nothing here. Two things do: an
-//! uncaught exception as the very last thing in a log, and a result of a family whose programs are
+//! Programs print frightening words and succeed, so words alone say nothing here. Three things do: an
+//! uncaught exception as the very last thing in a log, the scheduler's own count of processes that were
+//! killed for their memory, and a result of a family whose programs are
 //! known to end with 0 without having reached it. What the rest of the log says was got over, or reached
 //! later, is none.
 
@@ -9,6 +10,7 @@ use super::line::is_low_level;
 use super::rules::Rules;
 use super::stream::listen;
 use super::{Facts, LogFacts, Piece, aftermath};
+use crate::knowledge::Check;
 use crate::logs::{Block, BlockKind};
 use crate::model::Role;
 
@@ -25,6 +27,10 @@ pub(super) fn pieces(rules: &Rules, facts: &Facts<'_>) -> Vec<Piece> {
         let before: Vec<f64> = pieces.iter().map(|piece| piece.score).collect();
         aftermath::weigh(log, &mut pieces);
         for (piece, before) in pieces.into_iter().zip(before) {
+            if piece.official && is_kill(rules, &piece) {
+                found.push(piece);
+                continue;
+            }
             let root = piece.role == Role::Root && !piece.official;
             let overcome = piece.score < before;
             // Such programs report that they are done, whatever came out.
@@ -36,6 +42,13 @@ pub(super) fn pieces(rules: &Rules, facts: &Facts<'_>) -> Vec<Piece> {
         }
     }
     found
+}
+
+/// Whether the scheduler counts processes that it had killed: it does not err, and the job's own script
+/// may well have gone on without them.
+fn is_kill(rules: &Rules, piece: &Piece) -> bool {
+    let memory = rules.families()[piece.family].checks.contains(&Check::MemoryNearLimit);
+    piece.role == Role::Root && memory && piece.captures.contains_key("events")
 }
 
 /// Whether the piece is the exception that a log ends in.
@@ -56,7 +69,9 @@ fn ends_in(log: &LogFacts<'_>, piece: &Piece) -> bool {
 fn is_logged(log: &LogFacts<'_>, block: &Block) -> bool {
     const BEFORE: usize = 2;
     let before = log.scan.tail.iter().rev().filter(|line| line.offset < block.first.offset);
-    let logged = |text: &str| is_low_level(text) || text.contains("ERROR");
+    // What is registered for the end runs when the work is done: its exceptions change no result.
+    let late = |text: &str| text.starts_with("Error in atexit._run_exitfuncs");
+    let logged = |text: &str| is_low_level(text) || text.contains("ERROR") || late(text);
     before.take(BEFORE).any(|line| logged(&line.text))
 }
 

@@ -32,12 +32,13 @@ pub(super) fn pieces(rules: &Rules, job: &Job, ran: bool, silence: Option<&Silen
 
 /// Whether a pattern asks how a run went.
 fn is_of_a_run(when: &RecordPattern) -> bool {
-    let RecordPattern { exit, derived_exit, step_state, idle, silent, .. } = when;
+    let RecordPattern { exit, derived_exit, step_state, idle, silent, memory_full, .. } = when;
     exit.is_some()
         || derived_exit.is_some()
         || step_state.is_some()
         || idle.is_some()
         || silent.is_some()
+        || memory_full.is_some()
 }
 
 /// A run that used less than one CPU in so many did next to nothing.
@@ -81,6 +82,14 @@ fn matches(when: &RecordPattern, job: &Job, silence: Option<&Silence>) -> Option
         let (idled, text) = idled(job)?;
         (idled == idle).then_some(())?;
         note(Found { field: "TotalCPU", text, ..Found::default() });
+    }
+    // Told before the exit: it says which reading of a folded code is meant.
+    if let Some(full) = when.memory_full {
+        let (peak, step) = job.peak_memory()?;
+        let limit = job.memory_per_node()?;
+        (full == (peak.0 >= limit.0 / 100 * 90)).then_some(())?;
+        let text = format!("{peak} of {limit} allocated per node");
+        note(Found { field: "MaxRSS", step: Some(step.id.0.clone()), text, ..Found::default() });
     }
     if let Some(silent) = when.silent {
         let stood = silence.filter(|silence| stood_still(silence, job));
@@ -312,6 +321,12 @@ fn cpu_was_busy(job: &Job, silence: Option<&Silence>) -> Said {
         (_, Some(silence)) => Said::against(0.5, "End", silence.to_string()),
         _ => Said::NOTHING,
     }
+}
+
+/// Whether nothing tells that the run stood still before it ended.
+pub(super) fn worked(job: &Job, silence: Option<&Silence>) -> bool {
+    !matches!(idled(job), Some((true, _)))
+        && !silence.is_some_and(|silence| stood_still(silence, job))
 }
 
 /// Whether a silence means that the run stood still: it broke off a steady stream of lines, or the

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::line::{Manner, manner, message};
+use super::progress::weigh_until_exception;
 use super::rules::{Match, Rules};
 use super::{LogFacts, Piece};
 use crate::logs::{Block, BlockKind, Frame, Hit, Line, Scan};
@@ -58,6 +59,9 @@ pub(super) fn listen(rules: &Rules, number: usize, log: &LogFacts<'_>, failed: b
         from_the_last(log.scan, &mut pieces, &unexplained);
     }
     weigh_handled(&mut pieces);
+    if failed {
+        weigh_until_exception(log, &mut pieces);
+    }
     chain(log.scan, &mut pieces);
     order(rules, &mut pieces, &unexplained);
     let unexplained = unexplained

@@ -172,4 +172,6 @@ pub struct RecordPattern {
     pub idle: Option<bool>,
     /// Whether its logs are known to have fallen silent long before the end, and not by habit.
     pub silent: Option<bool>,
+    /// Whether its peak of memory is known to have reached nine tenths of what a node allowed.
+    pub memory_full: Option<bool>,
 }

@@ -7,12 +7,12 @@ use crate::model::{
     Tres, Verdict,
 };
 
-fn exit(code: u32, signal: u32) -> Known<Exit> {
+pub(super) fn exit(code: u32, signal: u32) -> Known<Exit> {
     Known::Value(Exit { code, signal, folded: true })
 }
 
 /// A run of a minute, as accounting of 22.05 records it.
-fn job(state: &str, code: u32, signal: u32) -> Job {
+pub(super) fn job(state: &str, code: u32, signal: u32) -> Job {
     let mut job = Job::bare(JobId::whole(67), State::parse(state), Source::Accounting);
     job.exit = exit(code, signal);
     job.derived_exit = exit(0, 0);
@@ -23,7 +23,7 @@ fn job(state: &str, code: u32, signal: u32) -> Job {
     job
 }
 
-fn step(id: &str, state: &str, code: u32, signal: u32) -> Step {
+pub(super) fn step(id: &str, state: &str, code: u32, signal: u32) -> Step {
     Step {
         name: id.to_owned(),
         exit: exit(code, signal),
@@ -34,7 +34,7 @@ fn step(id: &str, state: &str, code: u32, signal: u32) -> Step {
     }
 }
 
-fn judge(job: Option<&Job>, texts: &[&str]) -> Verdict {
+pub(super) fn judge(job: Option<&Job>, texts: &[&str]) -> Verdict {
     let scans: Vec<Scan> = texts.iter().map(|text| scan(text)).collect();
     let logs = scans.iter().map(|scan| LogFacts {
         path: "job.out",
@@ -48,7 +48,7 @@ fn judge(job: Option<&Job>, texts: &[&str]) -> Verdict {
 }
 
 /// The named cause, or what kind of answer it is instead.
-fn named(verdict: &Verdict) -> String {
+pub(super) fn named(verdict: &Verdict) -> String {
     match (verdict.outcome, verdict.causes.first()) {
         (Outcome::Cause, Some(cause)) => cause.family.0.clone(),
         (outcome, _) => format!("{outcome:?}"),
@@ -540,4 +540,21 @@ proptest::proptest! {
             proptest::prop_assert!(!raw.contains(&b'\n'));
         }
     }
+}
+
+#[test]
+fn an_exception_of_what_is_registered_for_the_end_belies_nothing() {
+    let late = "all epochs done\nError in atexit._run_exitfuncs:\nTraceback (most recent call last):\n  File \"/home/u/a.py\", line 1, in close\nKeyError: 'x'\n";
+    assert_eq!(named(&completed(late)), "Healthy");
+}
+
+#[test]
+fn processes_that_slurm_had_killed_belie_a_completed_job() {
+    let own = "slurmstepd: error: Detected 1 oom_kill event in StepId=67.batch. Some of the step tasks have been OOM Killed.\n";
+    let verdict = completed(&format!("done\n{own}"));
+    assert_eq!(named(&verdict), "host_oom");
+    let told = &verdict.causes[0].evidence;
+    assert!(told.iter().any(|e| e.text.starts_with("State COMPLETED: ")), "{told:?}");
+    // The log of another job, printed.
+    assert_eq!(named(&completed(&own.replace("=67.", "=99."))), "Healthy");
 }

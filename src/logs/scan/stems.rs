@@ -109,7 +109,7 @@ pub const STEMS: &[&str] = &[
     "peicherplatz",
     "ucun espace",
     "nbound",
-    "not present",
+    "not p",
     "mamba init",
     "otFound",
     "access fault",

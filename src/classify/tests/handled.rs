@@ -1,0 +1,134 @@
+//! Errors that a program got over before the end, and harmless lines beside the end itself.
+
+use super::verdicts::{exit, job, judge, named, step};
+use crate::model::{Bytes, Job, Known, Span, Tres};
+
+fn timed_out() -> Job {
+    let mut job = job("TIMEOUT", 0, 0);
+    job.elapsed = Known::Value(Span::seconds(36_010));
+    job.limit = Known::Value(Span::seconds(36_000));
+    job.cpu_time = Known::Value(Span::seconds(35_000));
+    job
+}
+
+const LIMIT: &str =
+    "slurmstepd: error: *** JOB 67 ON c01 CANCELLED AT 2026-11-30T20:34:25 DUE TO TIME LIMIT ***\n";
+
+#[test]
+fn an_error_that_a_run_worked_on_behind_did_not_end_it_at_its_limit() {
+    for error in [
+        "OSError: [Errno 28] No space left on device (checkpoint skipped)",
+        "ModuleNotFoundError: No module named 'apex'",
+        "wandb: Network error (ConnectionError), HTTPSConnectionPool(host='api.wandb.ai', port=443): Max retries exceeded with url: /graphql",
+        "Lmod has detected the following error: The following module(s) are unknown: \"gcc/12.3\"",
+        "fatal: unable to access 'https://github.com/a/b.git/': Could not resolve host: github.com",
+    ] {
+        let log = format!("epoch 1\n{error}\nepoch 2\nepoch 3\n{LIMIT}");
+        assert_eq!(named(&judge(Some(&timed_out()), &[&log])), "time_limit", "{error}");
+        // What is the last thing that a run said may well be why it stood still.
+        let log = format!("epoch 1\nepoch 2\n{error}\n{LIMIT}");
+        assert_ne!(named(&judge(Some(&timed_out()), &[&log])), "Unknown", "{error}");
+    }
+    let crashed = format!("epoch 1\nepoch 2\nCUDA out of memory\n{LIMIT}");
+    assert_eq!(named(&judge(Some(&timed_out()), &[&crashed])), "cuda_oom");
+}
+
+#[test]
+fn a_handled_error_does_not_explain_the_exception_that_ends_the_log() {
+    let raised = "Traceback (most recent call last):\n  File \"/home/u/train.py\", line 9, in <module>\n    main()\n";
+    // The words of Lightning's batch size finder.
+    let found = "Batch size 256 failed: CUDA out of memory. Tried to allocate 20.00 GiB (GPU 0; 15.77 GiB total capacity)\nFinished batch size finder, will continue with full run using batch size 128\nEpoch 0: 100%|##########| 100/100\n";
+    let log = format!(
+        "{found}{raised}TypeError: evaluate() missing 1 required positional argument: 'x'\n"
+    );
+    assert_eq!(named(&judge(Some(&job("FAILED", 1, 0)), &[&log])), "application_error");
+    let caught = "caught expected torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB -> reducing batch size to 16\nepoch 1 done\n";
+    let log = format!(
+        "{caught}{raised}json.decoder.JSONDecodeError: Expecting ',' delimiter: line 3 column 5 (char 42)\n"
+    );
+    assert_ne!(named(&judge(Some(&job("FAILED", 1, 0)), &[&log])), "cuda_oom");
+    // Without work in between it is what the exception comes from.
+    let log = format!("CUDA out of memory. Tried to allocate 20.00 GiB\n{raised}TypeError: x\n");
+    assert_eq!(named(&judge(Some(&job("FAILED", 1, 0)), &[&log])), "cuda_oom");
+}
+
+#[test]
+fn a_worker_of_r_that_died_left_no_damaged_file() {
+    let log = "Error in unserialize(node$con) : error reading from connection\nCalls: parLapply -> recvResult\nExecution halted\n";
+    let verdict = named(&judge(Some(&job("FAILED", 1, 0)), &[log]));
+    assert!(["peer_lost", "Unknown"].contains(&verdict.as_str()), "{verdict}");
+}
+
+#[test]
+fn looks_at_the_systems_own_folders_explain_no_crash() {
+    let mkdir = "mkdir: cannot create directory '/run/user/1000': Permission denied\nFontconfig error: No writable cache directories\nassertion failed: n > 0, file solver.c\n/var/spool/slurmd/job1/slurm_script: line 4: 1234 Aborted                 (core dumped) ./solver\n";
+    assert_eq!(named(&judge(Some(&job("FAILED", 134, 0)), &[mkdir])), "segfault");
+    let cat = "cat: /sys/fs/cgroup/memory/memory.limit_in_bytes: No such file or directory\nSimulation finished\n./post.sh: line 3: 1234 Segmentation fault (core dumped) ./post\n";
+    assert_eq!(named(&judge(Some(&job("FAILED", 139, 0)), &[cat])), "segfault");
+}
+
+#[test]
+fn a_driver_that_does_not_answer_is_the_sites_where_a_gpu_was_given() {
+    let log = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest NVIDIA driver is installed and running.\n";
+    let mut given = job("FAILED", 9, 0);
+    given.allocated = Tres::parse("billing=1,cpu=1,gres/gpu=1,mem=100M,node=1");
+    assert_eq!(named(&judge(Some(&given), &[log])), "gpu_driver");
+    assert_eq!(named(&judge(Some(&job("FAILED", 9, 0)), &[log])), "gpu_not_visible");
+}
+
+#[test]
+fn a_kill_is_of_memory_where_its_peak_says_so() {
+    let log =
+        "/var/spool/slurmd/job1/slurm_script: line 4: 1234 Killed                  ./assemble\n";
+    let with = |code, signal, peak: u64| {
+        let mut job = job("FAILED", code, signal);
+        job.allocated = Tres::parse("billing=1,cpu=1,mem=1000M,node=1");
+        let mut batch = step("batch", "FAILED", code, signal);
+        batch.max_rss = Known::Value(Bytes(peak * Bytes::MIB));
+        job.steps = vec![batch];
+        job
+    };
+    for (code, signal) in [(137, 0), (0, 9)] {
+        let verdict = judge(Some(&with(code, signal, 950)), &[log]);
+        assert_eq!(named(&verdict), "host_oom", "{code}:{signal}");
+        let told = &verdict.causes[0].evidence;
+        assert!(told.iter().any(|e| e.text.starts_with("MaxRSS ")), "{told:?}");
+        assert_eq!(named(&judge(Some(&with(code, signal, 500)), &[log])), "Unknown");
+        assert_eq!(named(&judge(Some(&job("FAILED", code, signal)), &[log])), "Unknown");
+    }
+    assert!(exit(137, 0).is_value());
+}
+
+#[test]
+fn what_became_of_a_workflows_job_is_why_the_workflow_failed() {
+    for (state, family) in [("OUT_OF_MEMORY", "host_oom"), ("TIMEOUT", "time_limit")] {
+        let snakemake = format!(
+            "Building DAG of jobs...\nError in rule align:\n    message: SLURM-job '4242' failed, SLURM status is: '{state}'. For further error details see the cluster/cloud log and the log files of the involved rule(s).\n    jobid: 1\nExiting because a job execution failed. Look below for error messages\n"
+        );
+        let mut parent = job("FAILED", 1, 0);
+        parent.limit = Known::Value(Span::seconds(36_000));
+        assert_eq!(named(&judge(Some(&parent), &[&snakemake])), family);
+        let submitit = format!(
+            "Traceback (most recent call last):\n  File \"/home/u/launch.py\", line 9, in <module>\n    job.result()\nsubmitit.core.utils.UncompletedJobError: Job 4242 (task: 0) with path /home/u/4242_0_result.pkl\nhas not produced any output (state: {state})\nNo output/error stream produced ! Check: /home/u/4242_0_log.out\n"
+        );
+        assert_eq!(named(&judge(Some(&parent), &[&submitit])), family);
+    }
+}
+
+#[test]
+fn everyday_messages_of_other_languages_are_known() {
+    for (line, family) in [
+        ("double free or corruption (out)", "segfault"),
+        (
+            "Intel MKL FATAL ERROR: Cannot load libmkl_avx512.so.2 or libmkl_def.so.2.",
+            "shared_lib_missing",
+        ),
+        (
+            "g++: fatal error: Killed signal terminated program cc1plus\ncompilation terminated.",
+            "host_oom",
+        ),
+        ("Error: vector memory exhausted (limit reached?)\nExecution halted", "app_alloc_failure"),
+    ] {
+        assert_eq!(named(&judge(Some(&job("FAILED", 1, 0)), &[line])), family, "{line}");
+    }
+}
