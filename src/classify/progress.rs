@@ -12,6 +12,8 @@ use super::{LogFacts, Piece};
 use crate::logs::Line;
 use crate::model::Role;
 
+/// A line of fewer letters is not known again.
+const WORDS: usize = 3;
 /// What an error is still worth behind which the program went on with its work.
 const LEFT_BEHIND: f64 = 0.55;
 
@@ -59,20 +61,28 @@ fn moved_on(log: &LogFacts<'_>, piece: &Piece, end: u64, counting: bool) -> bool
     let mut forms: BTreeMap<String, &str> = BTreeMap::new();
     for line in between {
         let text = line.text.as_str();
-        if goes_on(text) || is_bar(text) {
+        if goes_on(text) || is_bar(text, counting) {
             return true;
         }
         let parts: Vec<&str> =
             text.split(|c: char| c.is_ascii_digit()).filter(|part| !part.is_empty()).collect();
         let form = parts.join("0");
-        if counting && form != text && forms.insert(form, text).is_some_and(|other| other != text) {
+        // A time stamp alone is no line that is told again.
+        let words = form.chars().filter(|c| c.is_alphabetic()).count();
+        if counting
+            && words >= WORDS
+            && form != text
+            && forms.insert(form, text).is_some_and(|other| other != text)
+        {
             return true;
         }
     }
     false
 }
 
-/// `Epoch 0:  12%|###   | 12/100`
-fn is_bar(text: &str) -> bool {
-    text.split_once("%|").is_some_and(|(before, _)| before.ends_with(|c: char| c.is_ascii_digit()))
+/// `Epoch 0:  12%|###   | 12/100`; where any bar will not do, for work that dies may still draw, one
+/// that was filled.
+fn is_bar(text: &str, any: bool) -> bool {
+    let Some((before, _)) = text.split_once("%|") else { return false };
+    before.ends_with("100") || (any && before.ends_with(|c: char| c.is_ascii_digit()))
 }
