@@ -125,7 +125,8 @@ fn built_in_notes(bounds: &mut Bounds) {
         family: Some(&family.id),
         wants: Wants::Fix,
     };
-    let both = timed(21, || open().search(&query, 1));
+    // The fastest: the bound is on what it costs, and not on what else the machine does.
+    let both = (0..21).map(|_| timed(1, || open().search(&query, 1))).min().unwrap_or_default();
     bounds.time("built-in notes: vectors", timed(21, || Index::built_in().expect("sound")), None);
     bounds.time("built-in notes: open", timed(21, open), None);
     let library = open();
