@@ -100,22 +100,6 @@ fn a_kill_is_of_memory_where_its_peak_says_so() {
 }
 
 #[test]
-fn what_became_of_a_workflows_job_is_why_the_workflow_failed() {
-    for (state, family) in [("OUT_OF_MEMORY", "host_oom"), ("TIMEOUT", "time_limit")] {
-        let snakemake = format!(
-            "Building DAG of jobs...\nError in rule align:\n    message: SLURM-job '4242' failed, SLURM status is: '{state}'. For further error details see the cluster/cloud log and the log files of the involved rule(s).\n    jobid: 1\nExiting because a job execution failed. Look below for error messages\n"
-        );
-        let mut parent = job("FAILED", 1, 0);
-        parent.limit = Known::Value(Span::seconds(36_000));
-        assert_eq!(named(&judge(Some(&parent), &[&snakemake])), family);
-        let submitit = format!(
-            "Traceback (most recent call last):\n  File \"/home/u/launch.py\", line 9, in <module>\n    job.result()\nsubmitit.core.utils.UncompletedJobError: Job 4242 (task: 0) with path /home/u/4242_0_result.pkl\nhas not produced any output (state: {state})\nNo output/error stream produced ! Check: /home/u/4242_0_log.out\n"
-        );
-        assert_eq!(named(&judge(Some(&parent), &[&submitit])), family);
-    }
-}
-
-#[test]
 fn everyday_messages_of_other_languages_are_known() {
     for (line, family) in [
         ("double free or corruption (out)", "segfault"),

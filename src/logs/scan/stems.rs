@@ -109,7 +109,7 @@ pub const STEMS: &[&str] = &[
     "peicherplatz",
     "ucun espace",
     "nbound",
-    "not p",
+    "not present",
     "mamba init",
     "otFound",
     "access fault",
