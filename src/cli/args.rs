@@ -193,17 +193,8 @@ pub(super) struct Whose {
     #[arg(short = 'A', long, value_name = "LIST", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     pub(super) account: Vec<String>,
 
-    /// Only these partitions
-    #[arg(
-        short,
-        long,
-        visible_short_alias = 'q',
-        visible_alias = "queue",
-        value_name = "LIST",
-        value_delimiter = ',',
-        value_parser = NonEmptyStringValueParser::new()
-    )]
-    pub(super) partition: Vec<String>,
+    #[command(flatten)]
+    pub(super) of: Partitions,
 }
 
 /// Which history a command is about.
