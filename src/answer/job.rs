@@ -131,6 +131,11 @@ pub(super) fn idle(settings: &Settings) -> Idle {
 fn gauges(run: &Run) -> Vec<Gauge> {
     #[expect(clippy::cast_precision_loss, reason = "a gauge has three digits")]
     let float = |number: u64| number as f64;
+    // More than the CPUs can give is told as it is recorded, and has no share.
+    let recorded = || {
+        let elapsed = run.elapsed.get().filter(|elapsed| *elapsed > 0)?;
+        Some(float(run.cpu_millis.get()?) / 1000.0 / f64::from(elapsed))
+    };
     // Of no time there is no share, although it was measured.
     let short = run.elapsed.get() == Some(0) && run.cpu_millis.is_some();
     let gauge = |name, unit, used: Option<f64>, of: Option<f64>, gathered_by| {
@@ -151,7 +156,7 @@ fn gauges(run: &Run) -> Vec<Gauge> {
         gauge(
             "cpu",
             "CPUs",
-            run.busy_cores(),
+            run.busy_cores().or_else(recorded),
             run.cpus.get().map(f64::from),
             "JobAcctGatherType, which counts what steps use",
         ),

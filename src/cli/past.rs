@@ -157,7 +157,11 @@ fn wanted(world: World<'_>, args: &args::Past, depth: Depth) -> Result<Wanted, F
     };
     let states = args.state.iter().map(|name| Ok(state_of(name)?.word().to_owned()));
     let filter = Filter {
-        users: users(&args.whose),
+        // Whose jobs the caller's are, only the machine knows that a file is of.
+        users: match users(&args.whose) {
+            Users::Me if !live => Users::All,
+            users => users,
+        },
         states: states.collect::<Result<_, Failure>>()?,
         accounts: args.whose.account.clone(),
         partitions: args.whose.of.partition.clone(),

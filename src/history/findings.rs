@@ -60,13 +60,14 @@ pub fn findings(
     from: &Thresholds,
 ) -> Vec<Finding> {
     let view = View { job, run, cause, from, idle: run.is_hang(idle) == Some(true) };
-    let rules: [fn(&View<'_>) -> Option<Finding>; 16] = [
+    let rules: [fn(&View<'_>) -> Option<Finding>; 17] = [
         step_out_of_memory,
         failed_step,
         did_nothing,
         gpus_little_used,
         gpus_not_measured,
         cpus_little_used,
+        cpu_time_above_all,
         kernel_time,
         much_moved,
         straggler,
@@ -287,6 +288,31 @@ fn cpus_little_used(view: &View<'_>) -> Option<Finding> {
         vec![
             figure("CPU use", share * 100.0, "%"),
             figure("busy CPUs", busy, ""),
+            figure("CPUs", f64::from(cpus), ""),
+        ],
+    ))
+}
+
+/// More CPU time than the CPUs have.
+fn cpu_time_above_all(view: &View<'_>) -> Option<Finding> {
+    let (seconds, used) = (view.run.elapsed.get()?, view.run.cpu_millis.get()?);
+    let cpus = view.run.cpus.get()?;
+    if seconds == 0 || view.run.cpu_use().is_some() {
+        return None;
+    }
+    Some(finding(
+        "cpu-time-above-all",
+        Weight::Info,
+        format!(
+            "{} of CPU time are recorded, more than {} can give in {}",
+            Span::millis(used),
+            crate::text::count(u64::from(cpus), "CPU"),
+            Span::seconds(u64::from(seconds)),
+        ),
+        "it ran on CPUs that it was not given, or accounting is wrong: no advice counts on it",
+        vec![
+            figure("CPU time", float(used) / 1000.0, "s"),
+            figure("wall time", f64::from(seconds), "s"),
             figure("CPUs", f64::from(cpus), ""),
         ],
     ))

@@ -47,7 +47,12 @@ pub struct Owner {
 type Key = (u32, Part, Option<Symbol>, Option<u32>);
 
 fn key(run: &Run) -> Key {
-    (run.number, run.part, run.cluster, run.submitted.get())
+    (run.number, run.part, run.cluster, since(run))
+}
+
+/// When it came; a file may not say when it was submitted.
+fn since(run: &Run) -> Option<u32> {
+    run.submitted.or(run.started).get()
 }
 
 /// A requeue is submitted when the run before it ends; longer apart, the number was reused.
@@ -95,8 +100,8 @@ impl History {
                 let told = (run.ended.get(), run.elapsed.get(), run.cpu_millis.get());
                 Reverse((run.is_ended(), told, run.failed_steps.get(), run.task_memory.get()))
             };
-            (order(a), text(a.cluster), a.submitted.get())
-                .cmp(&(order(b), text(b.cluster), b.submitted.get()))
+            (order(a), text(a.cluster), since(a))
+                .cmp(&(order(b), text(b.cluster), since(b)))
                 .then_with(|| late(a).cmp(&late(b)))
         });
         let before = self.runs.len();
@@ -173,8 +178,8 @@ fn is_earlier_run(run: &Run, next: &Run) -> bool {
         _ => run.user == next.user,
     };
     let end = run.ended.or(run.started).or(run.submitted);
-    let near = match (end.get(), next.submitted.get()) {
-        (Some(end), Some(submitted)) => submitted.saturating_sub(end) <= REQUEUE_GAP,
+    let near = match (end.get(), since(next)) {
+        (Some(end), Some(came)) => came.saturating_sub(end) <= REQUEUE_GAP,
         _ => true,
     };
     same_job && same_owner && near && run.name == next.name
