@@ -236,7 +236,7 @@ fn facts(page: &mut Page<'_>, job: &Job, view: View) -> io::Result<()> {
     };
     let gpus = job.gpus().map_or_else(|| "n/a".to_owned(), |gpus| gpus.to_string());
     let energy = job.energy.get().map_or_else(
-        || "n/a".to_owned(),
+        || "n/a: not measured; a site measures it with AcctGatherEnergyType".to_owned(),
         |joules| format!("{joules} J of its nodes, of other jobs on them too"),
     );
     let exclusive = match job.exclusive.get() {
