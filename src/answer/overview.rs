@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::past::Wanted;
 use super::scope::{self, Scope, WorkloadName};
 use super::{AnswerError, World, mask};
-use crate::history::{Outcome, Summary};
 use crate::history::workloads::{Workload, workloads};
+use crate::history::{Outcome, Summary};
 use crate::model::{History, Idle, Notice};
 use crate::text;
 

@@ -337,6 +337,7 @@ mod tests {
 
     #[test]
     fn tasks_of_an_array_on_one_node_are_one_trial() {
+        // Weakness 28: a hundred tasks were a hundred trials.
         let mut made = Made::new();
         for task in 0..100 {
             let run = made.run("sweep", "n1", Failed);

@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn tasks_that_wait_in_one_record_are_counted() {
-        // F109 to F112: ten tasks counted as one, 1000 as one, disjoint ranges not read.
+        // F109, F110, F111, F112: ten tasks counted as one, 1000 as one, disjoint ranges not read.
         for (text, tasks) in [
             ("12345_[1-10]", Some(10)),
             ("1234_[0-999]", Some(1000)),

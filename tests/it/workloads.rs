@@ -134,6 +134,7 @@ fn what_advice_would_have_freed_is_told_by_account() {
 
 #[test]
 fn patterns_quote_sizing_and_never_contradict_it() {
+    // Weakness 11: patterns said that memory was not it, sizing asked for more of it.
     let text = told(&["patterns"]);
     for part in [
         "16G, 24G x2, 32G x2, 40G x2; then 24",

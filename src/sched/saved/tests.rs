@@ -227,6 +227,7 @@ fn any_delimiter_and_any_columns_will_do() {
 
 #[test]
 fn text_of_users_moves_no_column() {
+    // Weakness 17: the job with a separator was gone. Weakness 18: the digit made a job of its own.
     // Case 15: a unit separator, pipes, a newline, and a line that begins with a digit.
     let text = rows(
         "JobID|JobName|State|ExitCode|Elapsed|Comment",
@@ -663,6 +664,7 @@ fn as_written_by(parser: u32, original: &Value) -> Value {
 
 #[test]
 fn every_data_parser_writes_the_same_record() {
+    // F143: numbers became objects, words became lists.
     let bytes = fixture("24.11", "sacct.json");
     let original: Value = serde_json::from_slice(&bytes).expect("JSON");
     let text = load(&[bytes]);
