@@ -1,6 +1,6 @@
 //! Many runs, and how completely they were read.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
 
 use super::{Names, Part, Run, StepUse, Symbol};
@@ -103,6 +103,10 @@ impl History {
             (order(a), text(a.cluster), since(a))
                 .cmp(&(order(b), text(b.cluster), since(b)))
                 .then_with(|| late(a).cmp(&late(b)))
+                // Of two that contradict each other the same one, whichever came first.
+                .then_with(
+                    || if a == b { Ordering::Equal } else { a.told(names).cmp(&b.told(names)) },
+                )
         });
         let before = self.runs.len();
         self.runs.dedup_by_key(|run| key(run));
@@ -186,6 +190,11 @@ fn is_earlier_run(run: &Run, next: &Run) -> bool {
 }
 
 impl Run {
+    /// All that it says, to be compared.
+    fn told(&self, names: &Names) -> Vec<String> {
+        self.flat(names).map(|(_, value)| value.to_string()).collect()
+    }
+
     /// Changes every symbol, to those of another set of names.
     fn each_symbol(&mut self, change: &mut dyn FnMut(Symbol) -> Symbol) {
         let symbols = [
