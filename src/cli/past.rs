@@ -24,6 +24,7 @@ pub(super) fn of_the_demo(command: &mut Command) -> Option<&mut args::Past> {
         Command::Sizing(args) => &mut args.past,
         Command::Patterns(args) => &mut args.past,
         Command::Reliability(args) => &mut args.past,
+        Command::Export(args) => &mut args.past,
         Command::Stats(args) if args.by.is_some_and(|by| by != args::By::Cause) => &mut args.past,
         _ => return None,
     };

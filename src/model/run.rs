@@ -270,6 +270,13 @@ impl Run {
         };
         let mut steps = job.steps.iter().map(|step| StepUse::of(step, names)).collect();
         run.add_steps(&mut steps);
+        // What a monitoring measured stands in where accounting took no sample.
+        let most = job.measured.iter().filter_map(|node| node.memory).max();
+        run.node_memory = run.node_memory.or(usage::positive(most));
+        let spent = job.measured.iter().try_fold(0_u64, |sum, node| {
+            Some(sum.saturating_add(node.cpu_seconds?.saturating_mul(1000)).min(u64::MAX - 1))
+        });
+        run.cpu_millis = run.cpu_millis.or(usage::positive(spent));
         if let Some(share) = job.measured_gpu_use() {
             #[expect(
                 clippy::cast_possible_truncation,
