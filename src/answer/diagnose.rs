@@ -392,7 +392,7 @@ fn unmasked(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> 
     let verdict = classify::decide(&engine.rules, &facts);
     if verdict.outcome == Outcome::Healthy {
         let notices = history::short_run(&job, surroundings).into_iter().collect();
-        return Diagnosis { notices, ..bare(engine, job, verdict) };
+        return Diagnosis { logs: reports, notices, ..bare(engine, job, verdict) };
     }
     let silence = classify::silence(&facts);
     let notices = notices(&job, &reports);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::diagnose::{self, Engine, Hints, LogReport, Shared};
+use super::diagnose::{self, Engine, Failure, Hints, LogReport, Shared};
 use super::{AnswerError, World, mask};
 use crate::config::Settings;
 use crate::history::{Finding, findings};
@@ -16,6 +16,8 @@ pub struct Records {
     pub schema: &'static str,
     /// One for a plain job; one for each task or component of an array or het job.
     pub jobs: Vec<Record>,
+    /// Ids for which there is no record, and why.
+    pub failures: Vec<Failure>,
     /// What the answer lacks.
     pub notices: Vec<Notice>,
     /// How it is to be shown, which JSON does not ask.
@@ -79,17 +81,31 @@ pub struct Gauge {
 /// Of so many tasks the logs are read, too; of more only the record is judged.
 const LOGS: usize = 1;
 
-/// Looks the ids up, in the order given.
+/// Looks the ids up, in the order given. An id without a record is told beside the others' records;
+/// an error where it is the only one.
 pub fn job(world: World<'_>, ids: &[JobId], view: View) -> Result<Records, AnswerError> {
     let backend = world.backend();
     let source = backend.jobs.as_ref().ok_or(SchedError::NoScheduler)?;
-    let mut records =
-        Records { schema: "jobwise/job/1", jobs: Vec::new(), notices: Vec::new(), view };
+    let mut records = Records {
+        schema: "jobwise/job/1",
+        jobs: Vec::new(),
+        failures: Vec::new(),
+        notices: Vec::new(),
+        view,
+    };
     let mut jobs = Vec::new();
     for id in ids {
-        let found = source.whole_job(id)?;
-        jobs.extend(found.value);
-        records.notices.extend(mask::notices(found.notices));
+        match source.whole_job(id) {
+            Ok(found) => {
+                jobs.extend(found.value);
+                records.notices.extend(mask::notices(found.notices));
+            }
+            Err(error) if ids.len() == 1 => return Err(error.into()),
+            Err(error) => {
+                let error = AnswerError::from(error);
+                records.failures.push(Failure { id: id.to_string(), error });
+            }
+        }
     }
     let (engine, notices) = Engine::start(world)?;
     records.notices.extend(notices);
@@ -131,6 +147,11 @@ pub(super) fn idle(settings: &Settings) -> Idle {
 fn gauges(run: &Run) -> Vec<Gauge> {
     #[expect(clippy::cast_precision_loss, reason = "a gauge has three digits")]
     let float = |number: u64| number as f64;
+    // More than the CPUs can give is told as it is recorded, and has no share.
+    let recorded = || {
+        let elapsed = run.elapsed.get().filter(|elapsed| *elapsed > 0)?;
+        Some(float(run.cpu_millis.get()?) / 1000.0 / f64::from(elapsed))
+    };
     // Of no time there is no share, although it was measured.
     let short = run.elapsed.get() == Some(0) && run.cpu_millis.is_some();
     let gauge = |name, unit, used: Option<f64>, of: Option<f64>, gathered_by| {
@@ -151,7 +172,7 @@ fn gauges(run: &Run) -> Vec<Gauge> {
         gauge(
             "cpu",
             "CPUs",
-            run.busy_cores(),
+            run.busy_cores().or_else(recorded),
             run.cpus.get().map(f64::from),
             "JobAcctGatherType, which counts what steps use",
         ),

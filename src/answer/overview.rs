@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::past::Wanted;
 use super::scope::{self, Scope, WorkloadName};
 use super::{AnswerError, World, mask};
-use crate::history::Summary;
 use crate::history::workloads::{Workload, workloads};
+use crate::history::{Outcome, Summary};
 use crate::model::{History, Idle, Notice};
 use crate::text;
 
@@ -61,6 +61,10 @@ pub struct Overview {
     pub workloads: Vec<WorkloadRow>,
     /// The workloads that are not told of, together.
     pub rest: Sums,
+    /// Jobs and tasks of arrays that wait: in no sum.
+    pub waiting: u64,
+    /// Refused, or cancelled while they waited: they held nothing and are in no sum.
+    pub never_started: u64,
     /// Open records that the scheduler no longer knows: in no sum.
     pub stale: u64,
     /// What the answer lacks.
@@ -78,6 +82,10 @@ pub struct Sums {
     pub failed: u64,
     /// Cancelled by somebody.
     pub cancelled: u64,
+    /// Made way for others, or were put back into the queue.
+    pub preempted: u64,
+    /// Ended in a state that is not known here.
+    pub other: u64,
     /// Held their cores and did nothing; in one of the other counts too.
     pub hung: u64,
     /// Failed or hung, each once.
@@ -146,6 +154,14 @@ fn report(history: &History, idle: &Idle, scope: Scope, question: &Question) -> 
         name: WorkloadName::of(workload, history),
         sums: Sums::of(summary, cost),
     });
+    let (mut waiting, mut never_started) = (0, 0);
+    for run in &history.runs {
+        match Outcome::of_run(run) {
+            Outcome::Pending => waiting += run.id(&history.names).tasks().unwrap_or(1),
+            Outcome::NeverStarted => never_started += 1,
+            _ => {}
+        }
+    }
     let mut notices = history.notices.clone();
     if total.unrecorded > 0 {
         let runs = text::count(total.unrecorded, "run");
@@ -160,6 +176,8 @@ fn report(history: &History, idle: &Idle, scope: Scope, question: &Question) -> 
         sort: question.sort,
         workloads: rows.collect(),
         rest: Sums::of(&rest, cost),
+        waiting,
+        never_started,
         stale: history.runs.iter().filter(|run| run.stale).count() as u64,
         notices: mask::notices(notices),
     }
@@ -187,6 +205,8 @@ impl Sums {
             completed: summary.completed,
             failed: summary.failed,
             cancelled: summary.cancelled,
+            preempted: summary.preempted,
+            other: summary.other,
             hung: summary.hung,
             flagged: summary.flagged,
             running: summary.running,

@@ -57,8 +57,12 @@ pub struct NodeLine {
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// How many of them the same work would have given elsewhere.
-    pub expected: f64,
+    /// Jobs of work that also ran on other nodes.
+    pub compared_trials: u64,
+    /// Those of them that count against it.
+    pub compared_hits: u64,
+    /// How many of the compared jobs would have counted against other nodes; `None` of none.
+    pub expected: Option<f64>,
     /// The odds over those of the same work elsewhere; `None` where elsewhere none failed.
     pub odds_ratio: Option<f64>,
     /// The probability of so many by chance, adjusted for the number of nodes; `None` where the same
@@ -117,7 +121,9 @@ impl From<NodeRow> for NodeLine {
             rate: round(row.share.value),
             low: round(row.share.low),
             high: round(row.share.high),
-            expected: round(row.expected),
+            compared_trials: row.compared_trials,
+            compared_hits: row.compared_hits,
+            expected: row.expected.map(round),
             odds_ratio: row.odds.map(round),
             // Through the decimal form: a chance has no more digits than that.
             chance: row.chance.map(|chance| format!("{chance:.2e}").parse().unwrap_or(chance)),

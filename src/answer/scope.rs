@@ -7,7 +7,7 @@ use super::past::{Wanted, past};
 use super::{AnswerError, World};
 use crate::config::Config;
 use crate::history::workloads::Workload;
-use crate::model::{BaseState, History, Idle, Notice};
+use crate::model::{BaseState, History, Idle, Notice, Run};
 use crate::sched::{Filter, Users};
 use crate::text;
 
@@ -27,9 +27,9 @@ impl Scope {
         // The scheduler keeps seconds.
         let second = |at: Timestamp| Timestamp::from_second(at.as_second()).unwrap_or(at);
         // A file holds what it holds: its window is that of its runs.
-        let starts = history.runs.iter().filter_map(|run| run.started.get()).min();
-        let ends =
-            history.runs.iter().filter_map(|run| run.ended.get().or(run.started.get())).max();
+        let begins = |run: &Run| run.started.or(run.submitted);
+        let starts = history.runs.iter().filter_map(|run| begins(run).get()).min();
+        let ends = history.runs.iter().filter_map(|run| run.ended.or(begins(run)).get()).max();
         let first = moment(starts).unwrap_or(Timestamp::UNIX_EPOCH);
         let since = if filter.since == Timestamp::MIN { first } else { filter.since };
         let last = moment(ends.map(|end| end.saturating_add(1))).unwrap_or(since);

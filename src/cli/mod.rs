@@ -252,7 +252,8 @@ fn dispatch(cli: &Cli, world: World<'_>, printer: &Printer) -> Result<Exit, Fail
             let view = answer::job::View { all: args.all, steps: args.steps };
             let records = answer::job::job(world, &ids, view)?;
             printer.print(&records)?;
-            Ok(Exit::Answered)
+            let worst = records.failures.iter().map(|failure| failure::of_answer(&failure.error).0);
+            Ok(worst.max().unwrap_or(Exit::Answered))
         }
         Command::Jobs(args) => past::jobs(world, args, printer),
         Command::Stats(args) => past::statistics(world, args, printer),

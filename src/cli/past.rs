@@ -24,6 +24,7 @@ pub(super) fn of_the_demo(command: &mut Command) -> Option<&mut args::Past> {
         Command::Sizing(args) => &mut args.past,
         Command::Patterns(args) => &mut args.past,
         Command::Reliability(args) => &mut args.past,
+        Command::Export(args) => &mut args.past,
         Command::Stats(args) if args.by.is_some_and(|by| by != args::By::Cause) => &mut args.past,
         _ => return None,
     };
@@ -157,7 +158,11 @@ fn wanted(world: World<'_>, args: &args::Past, depth: Depth) -> Result<Wanted, F
     };
     let states = args.state.iter().map(|name| Ok(state_of(name)?.word().to_owned()));
     let filter = Filter {
-        users: users(&args.whose),
+        // Whose jobs the caller's are, only the machine knows that a file is of.
+        users: match users(&args.whose) {
+            Users::Me if !live => Users::All,
+            users => users,
+        },
         states: states.collect::<Result<_, Failure>>()?,
         accounts: args.whose.account.clone(),
         partitions: args.whose.of.partition.clone(),

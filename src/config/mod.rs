@@ -120,14 +120,22 @@ pub struct Findings {
     pub cpu_percent: u64,
     /// Share of the CPU time that was spent in the kernel.
     pub kernel_percent: u64,
+    /// Seconds of CPU time below which that is not judged.
+    pub kernel_least_seconds: u64,
     /// Bytes moved.
     pub moved_bytes: u64,
     /// Bytes moved in a second.
     pub moved_bytes_per_second: u64,
     /// How much less CPU time the slowest task used.
     pub straggler_percent: u64,
+    /// Seconds of CPU time of a task below which that is not judged.
+    pub straggler_least_seconds: u64,
     /// How much more memory the largest task used.
     pub imbalance_percent: u64,
+    /// Bytes of the largest task below which that is not judged.
+    pub imbalance_bytes: u64,
+    /// Share of the span for which it was suspended.
+    pub suspended_percent: u64,
     /// Page faults of one task.
     pub page_faults: u64,
     /// Share of the GPUs below which they were idle.

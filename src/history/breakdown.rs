@@ -272,6 +272,7 @@ mod tests {
 
     #[test]
     fn joules_are_a_run_s_own_only_on_nodes_of_its_own() {
+        // F204, F208, F210, F211: node-level counters, weird values, several nodes.
         // 2 nodes x 3600 s x 400 W.
         let own = Run {
             joules: Maybe::some(2_880_000),

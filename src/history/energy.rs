@@ -365,6 +365,7 @@ mod tests {
 
     #[test]
     fn a_gpu_run_by_hand() {
+        // F201, F202, F203, F205, F212: of what the run held, not of all that its node has.
         // One hour of 1 a100-sxm4 (400 W), 10 cores, 100 GiB:
         // GPU 400 x 0.6 = 240 W; cores 10 x 5 = 50 W; memory 107.3741824 GB x 0.15 = 16.10612736 W;
         // sum 306.10612736 W x 1.3 (GPU node) x 1.56 (PUE) = 620.7832262... W.

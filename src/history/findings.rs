@@ -60,13 +60,14 @@ pub fn findings(
     from: &Thresholds,
 ) -> Vec<Finding> {
     let view = View { job, run, cause, from, idle: run.is_hang(idle) == Some(true) };
-    let rules: [fn(&View<'_>) -> Option<Finding>; 16] = [
+    let rules: [fn(&View<'_>) -> Option<Finding>; 17] = [
         step_out_of_memory,
         failed_step,
         did_nothing,
         gpus_little_used,
         gpus_not_measured,
         cpus_little_used,
+        cpu_time_above_all,
         kernel_time,
         much_moved,
         straggler,
@@ -292,6 +293,31 @@ fn cpus_little_used(view: &View<'_>) -> Option<Finding> {
     ))
 }
 
+/// More CPU time than the CPUs have.
+fn cpu_time_above_all(view: &View<'_>) -> Option<Finding> {
+    let (seconds, used) = (view.run.elapsed.get()?, view.run.cpu_millis.get()?);
+    let cpus = view.run.cpus.get()?;
+    if seconds == 0 || view.run.cpu_use().is_some() {
+        return None;
+    }
+    Some(finding(
+        "cpu-time-above-all",
+        Weight::Info,
+        format!(
+            "{} of CPU time are recorded, more than {} can give in {}",
+            Span::millis(used),
+            crate::text::count(u64::from(cpus), "CPU"),
+            Span::seconds(u64::from(seconds)),
+        ),
+        "it ran on CPUs that it was not given, or accounting is wrong: no advice counts on it",
+        vec![
+            figure("CPU time", float(used) / 1000.0, "s"),
+            figure("wall time", f64::from(seconds), "s"),
+            figure("CPUs", f64::from(cpus), ""),
+        ],
+    ))
+}
+
 fn kernel_time(view: &View<'_>) -> Option<Finding> {
     view.seconds(view.from.least_seconds)?;
     let sum = |of: fn(&Step) -> Option<Span>| -> u64 {
@@ -300,8 +326,9 @@ fn kernel_time(view: &View<'_>) -> Option<Finding> {
     let kernel = sum(|step| step.usage.system_cpu.get());
     let all = sum(|step| step.cpu_time.get());
     let share = float(kernel) / float(all.max(1));
-    // A minute of CPU time; and the two are measured apart, so one may be out of step.
-    if view.idle || all < 60_000 || kernel > all || below(share, view.from.kernel_percent) {
+    let little = all < view.from.kernel_least_seconds.saturating_mul(1000);
+    // The two are measured apart, so one may be out of step.
+    if view.idle || little || kernel > all || below(share, view.from.kernel_percent) {
         return None;
     }
     Some(finding(
@@ -337,7 +364,7 @@ fn straggler(view: &View<'_>) -> Option<Finding> {
     let spread = |step: &Step| {
         let average = step.usage.average_cpu.get()?.as_seconds();
         let least = step.usage.least_cpu.get()?.as_seconds();
-        let several = step.tasks.get()? > 1 && average >= 60;
+        let several = step.tasks.get()? > 1 && average >= view.from.straggler_least_seconds;
         let share = 1.0 - float(least) / float(average.max(1));
         (several && !below(share, view.from.straggler_percent)).then_some((share, average, least))
     };
@@ -364,7 +391,7 @@ fn straggler(view: &View<'_>) -> Option<Finding> {
 fn uneven_memory(view: &View<'_>) -> Option<Finding> {
     let ratio = |step: &Step| {
         let (most, average) = (step.max_rss.get()?.0, step.usage.average_rss.get()?.0);
-        let several = step.tasks.get()? > 1 && most >= Bytes::GIB;
+        let several = step.tasks.get()? > 1 && most >= view.from.imbalance_bytes;
         let ratio = float(most) / float(average.max(1));
         (several && ratio * 100.0 >= float(view.from.imbalance_percent)).then_some((ratio, most))
     };
@@ -478,15 +505,16 @@ fn cancelled_by_another(view: &View<'_>) -> Option<Finding> {
 
 fn suspended(view: &View<'_>) -> Option<Finding> {
     let (away, ran) = (view.run.suspended.get()?, view.run.elapsed.get()?);
-    if away == 0 || u64::from(away) * 10 < u64::from(away) + u64::from(ran) {
+    let (away, span) = (u64::from(away), u64::from(away) + u64::from(ran));
+    if away == 0 || away * 100 < span.saturating_mul(view.from.suspended_percent) {
         return None;
     }
     Some(finding(
         "suspended",
         Weight::Info,
-        format!("it stood still for {} of its span", Span::seconds(u64::from(away))),
+        format!("it stood still for {} of its span", Span::seconds(away)),
         "jobs of higher priority may take its place for a while here",
-        vec![figure("suspended", f64::from(away), "s"), figure("ran", f64::from(ran), "s")],
+        vec![figure("suspended", float(away), "s"), figure("ran", f64::from(ran), "s")],
     ))
 }
 

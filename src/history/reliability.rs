@@ -41,8 +41,13 @@ pub struct NodeRow {
     pub hits: u64,
     /// Their share with its interval.
     pub share: Share,
-    /// How many of these trials would have been hits elsewhere, work for work.
-    pub expected: f64,
+    /// Trials of work that also ran on other nodes: all that can be compared.
+    pub compared_trials: u64,
+    /// Those of them that count against it.
+    pub compared_hits: u64,
+    /// How many of the compared trials would have been hits elsewhere, work for work; `None` where
+    /// there are none.
+    pub expected: Option<f64>,
     /// The odds of a hit on it over those of the same work elsewhere; `None` where elsewhere there
     /// was none.
     pub odds: Option<f64>,
@@ -196,9 +201,12 @@ fn hit(run: &Run, metric: Metric, idle: &Idle) -> Option<bool> {
 }
 
 fn row(node: String, strata: &[(Count, Count)]) -> Option<NodeRow> {
-    let mut all = Count::default();
-    for (count, _) in strata {
+    let (mut all, mut compared) = (Count::default(), Count::default());
+    for (count, others) in strata {
         all.merge(*count);
+        if others.trials > 0 {
+            compared.merge(*count);
+        }
     }
     if all.trials < LEAST_TRIALS {
         return None;
@@ -220,7 +228,9 @@ fn row(node: String, strata: &[(Count, Count)]) -> Option<NodeRow> {
         trials: all.trials,
         hits: all.hits,
         share: math::wilson(all.hits, all.trials)?,
-        expected: expected.sum(),
+        compared_trials: compared.trials,
+        compared_hits: compared.hits,
+        expected: (compared.trials > 0).then(|| expected.sum()),
         odds: math::common_odds_ratio(&tables),
         chance: math::worse(&tables),
     })
@@ -299,10 +309,35 @@ mod tests {
         }
         let found = made.found();
         assert!(found.nodes.iter().all(|row| !row.is_worse()), "{:?}", found.nodes);
+        // 20 of its 40 jobs failed, and none of the 20 that can be compared with other nodes'.
+        let row = found.nodes.iter().find(|row| row.node == "n1").expect("judged");
+        assert_eq!((row.hits, row.trials), (20, 40));
+        assert_eq!((row.compared_hits, row.compared_trials), (0, 20));
+        assert_eq!(row.expected, Some(0.0));
+    }
+
+    #[test]
+    fn failures_without_a_node_decide_nothing() {
+        // Weakness 23: the most events were of work that was refused before it had a node.
+        let mut made = Made::new();
+        for _ in 0..30 {
+            let refused = made.run("refused", "x", Failed);
+            (refused.node_list, refused.started) = (None, Maybe::NONE);
+            refused.elapsed = Maybe::NONE;
+        }
+        for _ in 0..12 {
+            made.run("fit", "n1", Failed);
+            made.run("fit", "n2", Completed);
+        }
+        let found = made.found();
+        assert_eq!((found.trials, found.hits), (24, 12));
+        assert_eq!(found.nodes[0].node, "n1");
+        assert!(found.nodes[0].is_worse());
     }
 
     #[test]
     fn tasks_of_an_array_on_one_node_are_one_trial() {
+        // Weakness 28: a hundred tasks were a hundred trials.
         let mut made = Made::new();
         for task in 0..100 {
             let run = made.run("sweep", "n1", Failed);

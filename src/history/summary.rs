@@ -72,6 +72,10 @@ pub struct Summary {
     pub failed: u64,
     /// Cancelled by somebody.
     pub cancelled: u64,
+    /// Made way for others, or were put back into the queue.
+    pub preempted: u64,
+    /// Ended in a state that is not known here.
+    pub other: u64,
     /// Held their cores and did nothing; in one of the other counts too.
     pub hung: u64,
     /// Failed or hung, each once.
@@ -110,6 +114,8 @@ impl Summary {
         self.completed += u64::from(outcome == Outcome::Completed);
         self.failed += u64::from(outcome == Outcome::Failed);
         self.cancelled += u64::from(outcome == Outcome::Cancelled);
+        self.preempted += u64::from(matches!(outcome, Outcome::Preempted | Outcome::Requeued));
+        self.other += u64::from(outcome == Outcome::Other);
         self.hung += u64::from(hung);
         self.flagged += u64::from(flagged);
         match run.core_seconds() {
@@ -136,6 +142,8 @@ impl Summary {
         self.completed += other.completed;
         self.failed += other.failed;
         self.cancelled += other.cancelled;
+        self.preempted += other.preempted;
+        self.other += other.other;
         self.hung += other.hung;
         self.flagged += other.flagged;
         self.running += other.running;

@@ -233,7 +233,9 @@ impl Tally {
         let held = if Outcome::ENDED.contains(&outcome) {
             Held::by(job)
         } else {
-            Held { runs: 1, ..Held::default() }
+            // A record may be of many tasks that wait.
+            let runs = if outcome == Outcome::Pending { job.id.tasks() } else { None };
+            Held { runs: runs.unwrap_or(1), ..Held::default() }
         };
         self.names_gpus |= job.allocated.gpus().is_some();
         if outcome == Outcome::Failed {

@@ -43,6 +43,19 @@ impl JobId {
         Self { number, part: Part::Whole, cluster: None }
     }
 
+    /// How many tasks it names: one, or those of a list that waits in one record; nothing where the
+    /// list was cut.
+    pub fn tasks(&self) -> Option<u64> {
+        let Part::Tasks(list) = &self.part else { return Some(1) };
+        let list = list.split('%').next().unwrap_or_default();
+        list.split(',').try_fold(0_u64, |sum, range| {
+            let (range, step) = range.split_once(':').unwrap_or((range, "1"));
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let [first, last, step] = [digits(first)?, digits(last)?, digits(step)?.max(1)];
+            Some(sum + last.checked_sub(first)? / step + 1)
+        })
+    }
+
     /// Reads an id that may name a step, and returns the two apart.
     pub fn parse_with_step(text: &str) -> Result<(Self, Option<StepId>), IdError> {
         let error = || IdError { text: text.to_owned() };
@@ -167,6 +180,28 @@ mod tests {
         }
         let (id, step) = JobId::parse_with_step("123_4.batch").expect("a step id");
         assert_eq!((id.to_string().as_str(), step), ("123_4", Some(StepId("batch".into()))));
+    }
+
+    #[test]
+    fn tasks_that_wait_in_one_record_are_counted() {
+        // F109, F110, F111, F112: ten tasks counted as one, 1000 as one, disjoint ranges not read.
+        for (text, tasks) in [
+            ("12345_[1-10]", Some(10)),
+            ("1234_[0-999]", Some(1000)),
+            ("123_[60-89,91-94,96-98]", Some(37)),
+            ("123_[1-100:10]", Some(10)),
+            ("49046820_[1-20%10]", Some(20)),
+            ("123_[1,3,7]", Some(3)),
+            ("123_4", Some(1)),
+            ("123+0", Some(1)),
+            ("123", Some(1)),
+            // Cut at SLURM_BITSTR_LEN.
+            ("123_[1-3,...]", None),
+            ("123_[9-3]", None),
+        ] {
+            let id: JobId = text.parse().expect("an id");
+            assert_eq!(id.tasks(), tasks, "{text}");
+        }
     }
 
     #[test]

@@ -270,6 +270,13 @@ impl Run {
         };
         let mut steps = job.steps.iter().map(|step| StepUse::of(step, names)).collect();
         run.add_steps(&mut steps);
+        // What a monitoring measured stands in where accounting took no sample.
+        let most = job.measured.iter().filter_map(|node| node.memory).max();
+        run.node_memory = run.node_memory.or(usage::positive(most));
+        let spent = job.measured.iter().try_fold(0_u64, |sum, node| {
+            Some(sum.saturating_add(node.cpu_seconds?.saturating_mul(1000)).min(u64::MAX - 1))
+        });
+        run.cpu_millis = run.cpu_millis.or(usage::positive(spent));
         if let Some(share) = job.measured_gpu_use() {
             #[expect(
                 clippy::cast_possible_truncation,
@@ -361,13 +368,16 @@ impl Run {
         Some((self.cpus.get()? / tasks).max(1))
     }
 
-    /// The share of its CPUs' time that they were busy, from 0 to 1.
+    /// The share of its CPUs' time that they were busy, from 0 to 1; nothing where more is recorded
+    /// than they can give.
     pub fn cpu_use(&self) -> Option<f64> {
         let seconds = self.elapsed.get()?.max(self.longest_step.get().unwrap_or(0));
         let held = f64::from(self.cpus.get()?) * f64::from(seconds);
         #[expect(clippy::cast_precision_loss, reason = "a share is told to three digits")]
         let used = self.cpu_millis.get()? as f64 / 1000.0;
-        (held > 0.0).then(|| (used / held).min(1.0))
+        // Both ends of the span are whole seconds, and CPU time is counted for a moment longer.
+        let most = held * 1.05 + 2.0 * f64::from(self.cpus.get()?);
+        (held > 0.0 && used <= most).then(|| (used / held).min(1.0))
     }
 
     /// Cores that it kept busy on average.

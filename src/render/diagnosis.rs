@@ -6,10 +6,10 @@ use super::Report;
 use super::job::heading;
 use super::page::{Label, Page};
 use crate::answer::diagnose::{
-    AnsweredBy, ChildJob, Diagnoses, Diagnosis, Fix, Offer, Waiting, Wrapped,
+    AnsweredBy, ChildJob, Diagnoses, Diagnosis, Fix, LogReport, Offer, Waiting, Wrapped,
 };
 use crate::knowledge::Provenance;
-use crate::model::{Cause, Confidence, Evidence, Job, Notice, Outcome, Place};
+use crate::model::{Bytes, Cause, Confidence, Evidence, Job, Notice, Outcome, Place};
 use crate::patch::{self, Patch};
 use crate::text;
 
@@ -92,7 +92,11 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
         heading(page, &diagnosis.job)?;
     }
     match diagnosis.verdict.outcome {
-        Outcome::Healthy | Outcome::Running => return page.notices(&diagnosis.notices),
+        Outcome::Healthy => {
+            page.entry("verdict", MARGIN, Label::Good, &nothing_wrong(diagnosis))?;
+            return page.notices(&diagnosis.notices);
+        }
+        Outcome::Running => return page.notices(&diagnosis.notices),
         Outcome::Pending => {
             if let Some(waiting) = &diagnosis.waiting {
                 self::waiting(page, waiting, diagnosis.fix.is_some())?;
@@ -131,6 +135,31 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
         self::wrapped(page, wrapped)?;
     }
     page.notices(&diagnosis.notices)
+}
+
+/// What was looked at, and that nothing was found: whether the results are right no record tells.
+fn nothing_wrong(diagnosis: &Diagnosis) -> String {
+    let job = &diagnosis.job;
+    let state = job.state.word().to_lowercase();
+    let read = |log: &&LogReport| log.trouble.is_none() && log.scanned.is_value();
+    let logs: Vec<&LogReport> = diagnosis.logs.iter().filter(read).collect();
+    let bytes: u64 = logs.iter().filter_map(|log| log.scanned.get()).sum();
+    let mut said = match logs.as_slice() {
+        [] => format!("{state}; nothing found wrong in its record, and no log was read"),
+        [log] => {
+            let path = short(job, &log.path);
+            format!("{state}; nothing found wrong in its record and {path} ({} read)", Bytes(bytes))
+        }
+        logs => {
+            let logs = text::count(logs.len() as u64, "log");
+            format!("{state}; nothing found wrong in its record and {logs} ({} read)", Bytes(bytes))
+        }
+    };
+    for log in diagnosis.logs.iter().filter(|log| !read(log)).take(1) {
+        let why = log.trouble.as_deref().unwrap_or("not read");
+        said.push_str(&format!("; {}: {why}", short(job, &log.path)));
+    }
+    said
 }
 
 /// What the change is called in the tool that wrote the submission.

@@ -9,7 +9,8 @@ use crate::answer::job::{Gauge, Record, Records, View};
 use crate::answer::jobs::Jobs;
 use crate::history::Weight;
 use crate::model::{
-    BaseState, Bytes, Exit, Job, Known, Memory, MemoryScope, NodeUse, Span, State, Step, Tres,
+    BaseState, Bytes, Exit, Job, Known, Memory, MemoryScope, NodeUse, Notice, Span, State, Step,
+    Tres,
 };
 use crate::text;
 
@@ -122,6 +123,10 @@ impl Report for Records {
                 page.gap()?;
             }
             record(page, told, self.view)?;
+        }
+        for failure in &self.failures {
+            let text = format!("{}: {}", failure.id, failure.error);
+            page.notices(&[Notice::warning("no-answer", text)])?;
         }
         page.notices(&self.notices)
     }
@@ -236,7 +241,7 @@ fn facts(page: &mut Page<'_>, job: &Job, view: View) -> io::Result<()> {
     };
     let gpus = job.gpus().map_or_else(|| "n/a".to_owned(), |gpus| gpus.to_string());
     let energy = job.energy.get().map_or_else(
-        || "n/a".to_owned(),
+        || "n/a: not measured; a site measures it with AcctGatherEnergyType".to_owned(),
         |joules| format!("{joules} J of its nodes, of other jobs on them too"),
     );
     let exclusive = match job.exclusive.get() {

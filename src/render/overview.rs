@@ -68,11 +68,11 @@ pub(super) fn beside(name: &WorkloadName, with_user: bool) -> String {
 fn sentence(overview: &Overview) -> String {
     let total = &overview.total;
     if total.runs == 0 {
-        let open = text::count(total.running, "run");
-        return if total.running > 0 {
-            format!("nothing has ended in this window; {open} not over yet")
-        } else {
+        let open = open(overview);
+        return if open.is_empty() {
             "no run in this window".to_owned()
+        } else {
+            format!("nothing has ended in this window{open}")
         };
     }
     let mut said = format!(
@@ -82,8 +82,17 @@ fn sentence(overview: &Overview) -> String {
         of(total.completed, total.runs),
         of(total.failed, total.runs),
     );
+    if total.cancelled > 0 {
+        said.push_str(&format!(", {} % cancelled", of(total.cancelled, total.runs)));
+    }
+    if total.preempted > 0 {
+        said.push_str(&format!(", {} % preempted or requeued", of(total.preempted, total.runs)));
+    }
+    if total.other > 0 {
+        said.push_str(&format!(", {} % otherwise", of(total.other, total.runs)));
+    }
     if total.hung > 0 {
-        said.push_str(&format!(", {} did nothing until the end", total.hung));
+        said.push_str(&format!("; {} did nothing until the end", total.hung));
     }
     said.push_str(&format!("; {} core-hours", hours(total.core_hours)));
     if total.gpu_hours > 0.0 {
@@ -96,8 +105,20 @@ fn sentence(overview: &Overview) -> String {
             hours(worst.1.wasted_gpu_hours)
         ));
     }
-    if total.running > 0 {
-        said.push_str(&format!("; {} not over yet", text::count(total.running, "run")));
+    said.push_str(&open(overview));
+    said
+}
+
+/// What is in none of the sums.
+fn open(overview: &Overview) -> String {
+    let mut said = String::new();
+    if overview.total.running > 0 {
+        said.push_str(&format!("; {} not over yet", text::count(overview.total.running, "run")));
+    }
+    for (jobs, what) in [(overview.waiting, "waiting"), (overview.never_started, "never started")] {
+        if jobs > 0 {
+            said.push_str(&format!("; {} {what}", text::count(jobs, "job")));
+        }
     }
     said
 }
@@ -118,19 +139,25 @@ fn worst(overview: &Overview) -> Option<(&str, &Sums)> {
 
 fn table(page: &mut Page<'_>, overview: &Overview) -> io::Result<()> {
     let gpus = overview.total.gpu_hours > 0.0;
+    let hung = overview.total.hung > 0;
     let users = overview.scope.users.as_ref().is_none_or(|users| users.len() > 1);
     let right = |heading| Column { heading, right: true, least: WHOLE };
     let left = |heading, least| Column { heading, right: false, least };
-    let mut columns = vec![left("WORKLOAD", 8)];
+    // The name is what a row is known by: all others leave it this much of 80 columns.
+    let mut columns = vec![left("WORKLOAD", 16)];
     if users {
         columns.push(left("USER", 4));
     }
-    columns.push(left("PARTITION", 4));
-    columns.extend(["RUNS", "FAILED", "HUNG", "CORE-HOURS"].map(right));
-    if gpus {
-        columns.push(right("GPU-HOURS"));
+    columns.push(left("PARTITION", 9));
+    columns.extend(["RUNS", "FAILED"].map(right));
+    if hung {
+        columns.push(right("HUNG"));
     }
-    columns.push(left("LAST RUN", WHOLE));
+    columns.push(right("CORE-H"));
+    if gpus {
+        columns.push(right("GPU-H"));
+    }
+    columns.push(left("LAST", WHOLE));
     let rows = overview.workloads.iter().map(|row| {
         let sums = &row.sums;
         let bad = match sums.flagged_rate {
@@ -150,7 +177,10 @@ fn table(page: &mut Page<'_>, overview: &Overview) -> io::Result<()> {
         cells.push((Label::Plain, word(&row.name.partition)));
         cells.push((Label::Plain, sums.runs.to_string()));
         cells.push((bad, sums.failed.to_string()));
-        cells.push((if sums.hung > 0 { bad } else { Label::Plain }, sums.hung.to_string()));
+        if hung {
+            let label = if sums.hung > 0 { bad } else { Label::Plain };
+            cells.push((label, sums.hung.to_string()));
+        }
         cells.push((Label::Plain, hours(sums.core_hours)));
         if gpus {
             let told = if row.name.gpus { hours(sums.gpu_hours) } else { "-".to_owned() };

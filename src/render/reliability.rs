@@ -16,6 +16,12 @@ impl Report for Nodes {
         if !self.nodes.is_empty() {
             page.gap()?;
             table(page, self)?;
+            let what = if self.metric == "hang" { "hung" } else { "failed" };
+            let said = format!(
+                "COMPARED: jobs of work that also ran on other nodes; EXPECTED: how many of those \
+                 would have {what} there"
+            );
+            page.entry("", 0, Label::Dim, &said)?;
         }
         if let Some(exclude) = &self.exclude {
             page.gap()?;
@@ -60,16 +66,11 @@ fn table(page: &mut Page<'_>, nodes: &Nodes) -> io::Result<()> {
     let right = |heading| Column { heading, right: true, least: WHOLE };
     let bad = if nodes.metric == "hang" { "HUNG" } else { "FAILED" };
     let mut columns = vec![Column { heading: "NODE", right: false, least: 8 }];
-    columns.extend(["JOBS", bad, "EXPECTED", "RATE", "95 % INTERVAL", "ODDS", "CHANCE"].map(right));
+    columns.extend([bad, "RATE", "95 %", "COMPARED", "EXPECTED", "CHANCE"].map(right));
     columns.push(Column { heading: "VERDICT", right: false, least: WHOLE });
     let rows = nodes.nodes.iter().map(|row| {
         let worse = row.verdict == "worse";
         let label = if worse { Label::Bad } else { Label::Plain };
-        let odds = match row.odds_ratio {
-            Some(odds) => format!("x{}", figure(odds, 2)),
-            None if row.hits > 0 => "only here".to_owned(),
-            None => "-".to_owned(),
-        };
         let chance = match row.chance {
             Some(chance) if chance < 0.0001 => "<0.0001".to_owned(),
             Some(chance) => figure(chance, 2),
@@ -77,12 +78,11 @@ fn table(page: &mut Page<'_>, nodes: &Nodes) -> io::Result<()> {
         };
         let cells: Vec<Cell> = vec![
             (label, row.node.clone()),
-            (Label::Plain, row.trials.to_string()),
-            (label, row.hits.to_string()),
-            (Label::Plain, format!("{:.1}", row.expected)),
+            (label, format!("{}/{}", row.hits, row.trials)),
             (Label::Plain, format!("{} %", percent(row.rate))),
             (Label::Plain, format!("{}-{} %", percent(row.low), percent(row.high))),
-            (Label::Plain, odds),
+            (label, format!("{}/{}", row.compared_hits, row.compared_trials)),
+            (Label::Plain, row.expected.map_or_else(|| "n/a".to_owned(), |n| format!("{n:.1}"))),
             (Label::Plain, chance),
             (label, if worse { "worse" } else { "-" }.to_owned()),
         ];

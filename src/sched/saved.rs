@@ -14,6 +14,7 @@ use super::slurm::{Heading, Loader, TextReader, json};
 use super::{Filter, slurm};
 use crate::host::{Content, FileError};
 use crate::model::{History, Notice, RUN_SCHEMA, Run, run_fields};
+use crate::text;
 
 /// Read at a time.
 const PIECE: usize = 256 << 10;
@@ -47,6 +48,8 @@ pub struct Saved {
     loader: Loader,
     columns: Vec<String>,
     unreadable: usize,
+    /// Jobs of documents that lost their exit codes.
+    exits: usize,
 }
 
 /// What a file is, by how it begins.
@@ -60,7 +63,7 @@ enum Form {
 impl Saved {
     /// Local times are of a zone; `columns` are those of files without a heading.
     pub fn new(zone: TimeZone, columns: Vec<String>) -> Self {
-        Self { loader: slurm::loader(zone), columns, unreadable: 0 }
+        Self { loader: slurm::loader(zone), columns, unreadable: 0, exits: 0 }
     }
 
     /// Reads a file.
@@ -106,6 +109,15 @@ impl Saved {
         let local = self.loader.local_times();
         let mut history = self.loader.finish(self.unreadable);
         slurm::keep(&mut history, filter);
+        if self.exits > 0 {
+            let jobs = text::count(self.exits as u64, "job");
+            let text = format!(
+                "the exit codes of {jobs} are not known: sacct --json of Slurm before 23.11 does not tell them"
+            );
+            history
+                .notices
+                .push(Notice::info("lost-exit-codes", text).hint("save the text: sacct -P -o ALL"));
+        }
         if local > 0 {
             let text = "the files hold local times without a zone, which are read as of the zone \
                         here";
@@ -138,9 +150,10 @@ impl Saved {
 
     fn document(&mut self, path: &Path, content: &dyn Content) -> Result<(), SavedError> {
         let bytes = content.read_all(DOCUMENT).map_err(|e| FileError::from_io(path, &e))?;
-        let unreadable = json::read(&bytes, &mut self.loader);
-        self.unreadable +=
-            unreadable.map_err(|reason| SavedError::Document { path: path.to_owned(), reason })?;
+        let lacking = json::read(&bytes, &mut self.loader)
+            .map_err(|reason| SavedError::Document { path: path.to_owned(), reason })?;
+        self.unreadable += lacking.unreadable;
+        self.exits += lacking.exits;
         Ok(())
     }
 

@@ -167,6 +167,7 @@ mod tests {
 
     #[test]
     fn lists_expand_as_scontrol_does() {
+        // F192, F194, F196, F197, F198, F199, F200: padding, several brackets, hyphens in names.
         for (list, hosts) in [
             ("n01", "n01"),
             ("n[01-03,05]", "n01 n02 n03 n05"),

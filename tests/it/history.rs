@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::Command;
 
+use crate::accounting::{Row, cluster, gauge, job, step};
 use crate::run::{FIXTURES, Test};
 
 /// `sacct` of 26.05 with a job and a step of which every column says something of its own.
@@ -199,6 +200,39 @@ fn gauges_have_ceilings_and_say_what_would_measure_them() {
         .filter_map(|finding| finding["code"].as_str())
         .collect();
     assert!(codes.contains(&"failed-step"), "{codes:?}");
+}
+
+/// The comment that `jobstats` leaves on a job: `base64 -d | zcat` makes of it one node with 4 CPUs
+/// that were busy for 3000 s, 2 of 16 GiB in use, and a GPU that was busy for 3.2 %.
+const JOBSTATS: &str = "JS1:H4sIAAAAAAACA2WO3Q7CIAxGX2Xh2ix0dPz4MsviiCEZYBy70IV3t0wlcfYCCOd8bTd2va0LOzdwaliIky3vjQUO+315QyRI3pBiGufBWx/vj51zOnWvjRHYm47nj7cudjpqwL9VreRm9xyTi6Faou0KPgwCBcpoaUBjhcl5WwLUsOX0+zuzA1SohUSd819E0g4vXG6HCvkAAAA=";
+
+#[test]
+fn what_a_monitoring_measured_is_unpacked_and_comes_first() {
+    let four =
+        |row: Row| row.with("AllocCPUS", "4").with("AllocTRES", "cpu=4,gres/gpu=1,mem=16G,node=1");
+    // Accounting itself measured nothing.
+    let rows = [
+        four(job("7", "COMPLETED", 3600)).with("AdminComment", JOBSTATS),
+        four(step("7.batch", 3600, "")),
+    ];
+    let test = cluster("jobstats", &rows);
+    let told = test.run(&["job", "7", "--json"]).ends(0).json()["jobs"][0].clone();
+    let share = |name: &str| gauge(&told, name)["share"].as_f64().expect("measured");
+    assert!((share("gpu") - 0.032).abs() < 1e-6, "{told:#}");
+    assert!((share("cpu") - 3000.0 / (4.0 * 3600.0)).abs() < 1e-6, "{told:#}");
+    assert!((share("memory") - 2.0 / 16.0).abs() < 1e-6, "{told:#}");
+    assert_eq!(told["findings"][0]["code"], "gpu-idle");
+    let shown = test.run(&["job", "7"]);
+    shown
+        .ends(0)
+        .says("measured n01: CPU time 00:50:00 on 4 CPUs, memory 2G of 16G; GPU 0 3 % busy");
+    // Words that stand for no measurement.
+    for nothing in ["JS1:None", "JS1:Short"] {
+        let rows = [four(job("7", "COMPLETED", 7200)).with("AdminComment", nothing)];
+        let told = cluster("jobstats-none", &rows).run(&["job", "7", "--json"]).ends(0).json();
+        assert_eq!(told["jobs"][0]["measured"], serde_json::json!([]), "{nothing}");
+        assert!(gauge(&told["jobs"][0], "gpu")["used"].is_null());
+    }
 }
 
 #[test]

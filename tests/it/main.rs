@@ -3,9 +3,12 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![expect(clippy::print_stderr, reason = "a test that was skipped says why")]
 
+mod accounting;
+mod any_order;
 mod capacity;
 mod dependencies;
 mod eval;
+mod field_reports;
 mod history;
 mod layers;
 mod logs;

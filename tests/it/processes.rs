@@ -70,6 +70,7 @@ fn a_change_costs_at_most_four_more() {
 
 #[test]
 fn the_tasks_of_an_array_cost_no_more_than_one() {
+    // F179: a thousand sacct at once took a database down.
     let test = counted("budget-array");
     let record = fixture("slurm-22.05/sacct-oom.txt");
     // The tasks of array 67: 67_1 is job 101, 67_2 is job 102, ...
@@ -113,6 +114,13 @@ fn limits_are_remembered_for_a_day_and_their_age_is_told() {
     test.run(again).says("the limits of partition gpu were asked for 2 h ago");
     let told = test.run(&["diagnose", "67", "--json"]).json();
     assert_eq!(told["diagnoses"][0]["notices"][0]["code"], "limits-remembered");
+    // Weakness 29: clusters may share a home: each has limits of its own, and loses nobody else's.
+    let elsewhere = kept.replace("\"lab\"", "\"elsewhere\"");
+    assert_ne!(elsewhere, kept);
+    test.file("home/cache/limits.json", elsewhere.as_bytes());
+    assert!(asks(again) && !asks(again));
+    let both = fs::read_to_string(test.path("home/cache/limits.json")).expect("kept");
+    assert!(both.contains("\"elsewhere\"") && both.contains("\"lab\""), "{both}");
     for (other, message) in [
         ("2020-01-01T00:00:00Z", "older than a day"),
         ("2999-01-01T00:00:00Z", "of another clock"),

@@ -17,6 +17,7 @@ fn a_job_is_diagnosed() {
 
 #[test]
 fn an_unknown_id_is_a_no() {
+    // F163: sacct that prints nothing and returns 0 knows no such job: that is no "running".
     let test = Test::slurm("unknown");
     test.run(&["diagnose", "999"]).ends(1).fails_with(
         "no job 999 is known here, or you may not see it",
@@ -155,6 +156,8 @@ fn an_answer_that_breaks_off_is_used_as_far_as_it_goes() {
 
 #[test]
 fn accounting_that_is_off_or_closed_cannot_be_asked() {
+    // F162, F164, F165, F166, F167, F168, F169, F170: none of it is an empty history, and the
+    // controller may still know.
     let test = Test::slurm("off");
     for (complaint, message) in [
         // Both as Slurm prints them.
@@ -187,6 +190,7 @@ fn accounting_that_is_off_or_closed_cannot_be_asked() {
 
 #[test]
 fn fields_that_a_release_lacks_cost_no_answer() {
+    // F148, F154: one field that a release does not have fails the whole query.
     let test = Test::slurm("fields");
     test.answer("fields", &fixture("slurm-20.11/sacct-helpformat.txt"));
     test.answer("67", &fixture("slurm-20.11/sacct-oom.txt"));

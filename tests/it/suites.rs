@@ -152,6 +152,7 @@ fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
 
 #[test]
 fn every_release_has_its_messages() {
+    // Weakness 5: the causes that accounting and logs name are more than a dozen words.
     let report = json(&suite("messages", &["--json"]));
     for release in ["20.11", "22.05", "24.11", "26.05"] {
         let failures = part(&report, &format!("{release}, failures"));

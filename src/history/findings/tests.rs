@@ -1,4 +1,5 @@
 use jiff::Timestamp;
+use proptest::prelude::*;
 
 use super::*;
 use crate::config::Config;
@@ -152,4 +153,131 @@ fn heavier_findings_come_first() {
     let found = findings(&busy, &run, None, &idle, &thresholds);
     let weights: Vec<Weight> = found.iter().map(|finding| finding.weight).collect();
     assert!(weights.len() > 2 && weights.is_sorted(), "{found:?}");
+}
+
+/// Findings of which two cannot hold of one run.
+const CONTRADICTIONS: [(&str, &[&str]); 8] = [
+    (
+        "did-nothing",
+        &[
+            "cpu-little-used",
+            "cpu-time-above-all",
+            "gpu-perhaps-idle",
+            "kernel-time",
+            "memory-left-over",
+            "time-left-over",
+        ],
+    ),
+    ("gpu-idle", &["gpu-little-used", "gpu-perhaps-idle"]),
+    ("gpu-little-used", &["gpu-perhaps-idle"]),
+    ("memory-above-limit", &["memory-left-over"]),
+    ("step-out-of-memory", &["memory-left-over", "memory-above-limit", "failed-step"]),
+    ("step-out-of-memory", &["page-faults"]),
+    ("cpu-time-above-all", &["cpu-little-used", "gpu-perhaps-idle"]),
+    ("cancelled-by-another", &["failed-step", "time-left-over", "memory-left-over"]),
+];
+
+/// Any run that accounting could tell of, sensible or not.
+fn any_job() -> impl Strategy<Value = Job> {
+    let states = vec![
+        "COMPLETED",
+        "FAILED",
+        "TIMEOUT",
+        "OUT_OF_MEMORY",
+        "NODE_FAIL",
+        "CANCELLED by 0",
+        "PREEMPTED",
+        "RUNNING",
+        "DEADLINE",
+        "X",
+    ];
+    let amount = || prop::sample::select(vec![0_u64, 1, 9, 60, 600, 7200, 400_000]);
+    let bytes =
+        || prop::sample::select(vec![0, 1 << 20, 1 << 30, 10 << 30, 99 << 30, u64::MAX >> 1]);
+    let tres = prop::sample::select(vec!["cpu=8", "cpu=8,mem=100G", "cpu=8,mem=1G,gres/gpu=4"]);
+    let used = prop::sample::select(vec![
+        "",
+        "gres/gpuutil=0,gres/gpumem=0",
+        "gres/gpuutil=3,gres/gpumem=1G",
+        "gres/gpuutil=100,mem=90G",
+        "gres/gpuutil=400,gres/gpumem=1G,fs/disk=90T",
+    ]);
+    let (states, killed) = (prop::sample::select(states), any::<[bool; 3]>());
+    (states, amount(), 1_u64..129, amount(), tres, used, bytes(), bytes(), amount(), killed)
+        .prop_map(
+            |(
+                state,
+                seconds,
+                cpus,
+                cpu,
+                tres,
+                used,
+                most,
+                average,
+                other,
+                [killed, exclusive, failed],
+            )| {
+                let mut job = job(state, seconds, cpus, cpu * 1000, tres);
+                job.limit = Known::Value(Span::seconds(7200));
+                job.suspended = Known::Value(Span::seconds(other));
+                job.exclusive = Known::Value(exclusive);
+                let step = &mut job.steps[0];
+                step.tasks = Known::Value(cpus);
+                step.max_rss = Known::Value(Bytes(most));
+                step.usage.total = Tres::parse(used);
+                step.usage.average_rss = Known::Value(Bytes(average));
+                step.usage.average_cpu = Known::Value(Span::seconds(cpu));
+                step.usage.least_cpu = Known::Value(Span::seconds(other));
+                step.usage.system_cpu = Known::Value(Span::seconds(other));
+                step.usage.page_faults = Known::Value(other);
+                if killed {
+                    step.state = State::parse("OUT_OF_MEMORY");
+                }
+                if failed {
+                    let exit = crate::model::Exit { code: 1, signal: 0, folded: false };
+                    job.derived_exit = Known::Value(exit);
+                }
+                job
+            },
+        )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Weakness 6: whatever is recorded and whatever the cause, no finding speaks against another,
+    /// the state or the cause; each has figures that are numbers.
+    #[test]
+    fn no_two_findings_contradict(
+        job in any_job(),
+        cause in prop::sample::select(vec![
+            None, Some("time_limit"), Some("hang"), Some("host_oom"), Some("cuda_oom"),
+        ]),
+    ) {
+        let (idle, thresholds) = settings();
+        let run = Run::of(&job, &mut Names::default());
+        let found = findings(&job, &run, cause, &idle, &thresholds);
+        let has = |code: &str| found.iter().any(|finding| finding.code == code);
+        for (one, others) in CONTRADICTIONS {
+            let against = others.iter().find(|other| has(one) && has(other));
+            prop_assert!(against.is_none(), "{one} and {against:?} of {job:?}");
+        }
+        let little = ["did-nothing", "cpu-little-used", "gpu-idle", "gpu-little-used", "gpu-perhaps-idle"];
+        if matches!(cause, Some("host_oom" | "cuda_oom")) {
+            prop_assert!(!little.iter().any(|code| has(code)), "{found:?}");
+        }
+        if cause == Some("host_oom") || job.state.base == BaseState::OutOfMemory {
+            prop_assert!(!has("step-out-of-memory") && !has("memory-left-over"), "{found:?}");
+        }
+        if job.state.base != BaseState::Completed {
+            let well = ["failed-step", "time-left-over", "memory-left-over"];
+            prop_assert!(!well.iter().any(|code| has(code)), "{found:?}");
+        }
+        for finding in &found {
+            prop_assert!(!finding.figures.is_empty() && !finding.action.is_empty());
+            prop_assert!(finding.figures.iter().all(|figure| figure.value.is_finite()));
+        }
+        let codes: std::collections::BTreeSet<&str> = found.iter().map(|found| found.code).collect();
+        prop_assert_eq!(codes.len(), found.len());
+    }
 }

@@ -62,6 +62,7 @@ fn gib(gib: u64) -> Amount {
 
 #[test]
 fn cores_that_are_busy_are_no_reason_for_more() {
+    // Weakness 1: each of these was told to ask for a fifth more.
     // Case 19: one core, 57 minutes of CPU in 60, four times. Eight cores at 98 %.
     let one = runs(4, |_, _| ());
     let advice = on(Flag::CpusPerTask, &one);
@@ -122,6 +123,7 @@ fn memory_is_what_all_tasks_of_a_node_use_together() {
 
 #[test]
 fn no_limit_is_given_one_and_not_a_larger_one() {
+    // Weakness 9: "raise to 01:15:00 (from n/a)".
     // Case 20: unlimited, four runs of an hour: 1 h + 30 % = 78 min, to the quarter 1:30.
     let advice = on(Flag::Time, &runs(4, |_, run| run.limit = Allowance::Unlimited));
     assert_eq!(advice.verdict, Verdict::Set);
@@ -141,6 +143,7 @@ fn killed(number: u32, limit: u64) -> Run {
 
 #[test]
 fn what_later_runs_disprove_is_withdrawn() {
+    // Weakness 10: two deaths for ever meant "raise to 21G".
     // Case 21: two died at 16 GiB, then 20 completed at 16 with 5.7 at most.
     let mut mixed: Vec<Run> = (0..2).map(|number| killed(number, 16 * GIB)).collect();
     mixed.extend(runs(20, |_, run| {

@@ -237,6 +237,7 @@ mod tests {
     /// Each name was made by a job of Slurm 22.05.
     #[test]
     fn names_of_batch_logs_are_those_that_slurm_makes() {
+        // Weakness 21: `%a` of a job that is no array is 4294967294, not 0.
         let plain = job("346", Some(346));
         for (pattern, name) in [
             (

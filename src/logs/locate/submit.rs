@@ -274,6 +274,7 @@ mod tests {
 
     #[test]
     fn options_of_the_script_are_not_options_of_the_job() {
+        // Weakness 22: the last `-o` of the line was taken, whosever it was.
         for line in [
             "sbatch run.sh -o results.txt",
             "sbatch -n 2 run.sh --output=results.txt",

@@ -1,6 +1,6 @@
 //! Many runs, and how completely they were read.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
 
 use super::{Names, Part, Run, StepUse, Symbol};
@@ -47,7 +47,12 @@ pub struct Owner {
 type Key = (u32, Part, Option<Symbol>, Option<u32>);
 
 fn key(run: &Run) -> Key {
-    (run.number, run.part, run.cluster, run.submitted.get())
+    (run.number, run.part, run.cluster, since(run))
+}
+
+/// When it came; a file may not say when it was submitted.
+fn since(run: &Run) -> Option<u32> {
+    run.submitted.or(run.started).get()
 }
 
 /// A requeue is submitted when the run before it ends; longer apart, the number was reused.
@@ -95,9 +100,13 @@ impl History {
                 let told = (run.ended.get(), run.elapsed.get(), run.cpu_millis.get());
                 Reverse((run.is_ended(), told, run.failed_steps.get(), run.task_memory.get()))
             };
-            (order(a), text(a.cluster), a.submitted.get())
-                .cmp(&(order(b), text(b.cluster), b.submitted.get()))
+            (order(a), text(a.cluster), since(a))
+                .cmp(&(order(b), text(b.cluster), since(b)))
                 .then_with(|| late(a).cmp(&late(b)))
+                // Of two that contradict each other the same one, whichever came first.
+                .then_with(
+                    || if a == b { Ordering::Equal } else { a.told(names).cmp(&b.told(names)) },
+                )
         });
         let before = self.runs.len();
         self.runs.dedup_by_key(|run| key(run));
@@ -173,14 +182,19 @@ fn is_earlier_run(run: &Run, next: &Run) -> bool {
         _ => run.user == next.user,
     };
     let end = run.ended.or(run.started).or(run.submitted);
-    let near = match (end.get(), next.submitted.get()) {
-        (Some(end), Some(submitted)) => submitted.saturating_sub(end) <= REQUEUE_GAP,
+    let near = match (end.get(), since(next)) {
+        (Some(end), Some(came)) => came.saturating_sub(end) <= REQUEUE_GAP,
         _ => true,
     };
     same_job && same_owner && near && run.name == next.name
 }
 
 impl Run {
+    /// All that it says, to be compared.
+    fn told(&self, names: &Names) -> Vec<String> {
+        self.flat(names).map(|(_, value)| value.to_string()).collect()
+    }
+
     /// Changes every symbol, to those of another set of names.
     fn each_symbol(&mut self, change: &mut dyn FnMut(Symbol) -> Symbol) {
         let symbols = [

@@ -177,7 +177,11 @@ impl Run {
         // Of two records of one step that which says more was written later.
         let order = |step: &StepUse| {
             let amount = (step.elapsed.get(), step.cpu_millis.get(), step.task_memory.get());
-            (step.id, step.started.get(), Reverse(amount), Reverse(step.total_memory.get()))
+            let more = (step.total_memory.get(), step.gpu_percent.get(), step.gpu_memory.get());
+            let moved = (step.read.get(), step.written.get(), step.joules.get());
+            let shape = (step.cpus.get(), step.nodes.get(), step.tasks.get(), step.gpus.get());
+            let end = (step.failed, step.out_of_memory);
+            (step.id, step.started.get(), Reverse((amount, more, moved, shape, end)))
         };
         steps.sort_unstable_by_key(order);
         steps.dedup_by_key(|step| (step.id, step.started.get()));

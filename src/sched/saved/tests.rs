@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::{BaseState, Names, Part, RunPart};
+use crate::model::{BaseState, MemoryScope, Names, Part, RunPart};
 use crate::sched::Users;
 
 fn all() -> Filter {
@@ -132,8 +132,11 @@ fn the_document_tells_what_the_rows_tell() {
             };
             for ((field, one), (_, other)) in run.flat(&json.names).zip(row.flat(&text.names)) {
                 let why_not = match field {
-                    // Lost up to v0.0.39; never 128 less, as text before 25.11 has it.
-                    "exit" | "derived_exit" => Some("exit codes differ by parser"),
+                    // Lost up to v0.0.39 but for signals; never 128 less, as text before 25.11 has it.
+                    "exit" | "derived_exit" if version == "22.05" && one.is_null() => {
+                        Some("not in the document")
+                    }
+                    "exit" | "derived_exit" => same_exit(&one, &other).then_some("whole"),
                     // It has the name of who cancelled, and no number of the owner.
                     "state" if run.state == BaseState::Cancelled => Some("name, not number"),
                     "uid" => Some("not in the document"),
@@ -162,6 +165,20 @@ fn the_document_tells_what_the_rows_tell() {
             compared += 1;
         }
         assert!(compared > 10, "{version}: {compared}");
+    }
+}
+
+/// Whether the exit of a document is that of text, of which 128 may have been subtracted.
+fn same_exit(document: &Value, text: &Value) -> bool {
+    let parts = |value: &Value| -> Option<(u32, u32)> {
+        let (code, signal) = value.as_str()?.trim_end_matches('?').split_once(':')?;
+        Some((code.parse().ok()?, signal.parse().ok()?))
+    };
+    match (parts(document), parts(text)) {
+        (Some((whole, one)), Some((folded, other))) => {
+            one == other && (whole == folded || whole == folded + 128)
+        }
+        (one, other) => one == other,
     }
 }
 
@@ -210,6 +227,7 @@ fn any_delimiter_and_any_columns_will_do() {
 
 #[test]
 fn text_of_users_moves_no_column() {
+    // Weakness 17: the job with a separator was gone. Weakness 18: the digit made a job of its own.
     // Case 15: a unit separator, pipes, a newline, and a line that begins with a digit.
     let text = rows(
         "JobID|JobName|State|ExitCode|Elapsed|Comment",
@@ -523,4 +541,184 @@ fn every_shape_of_a_value_reads_the_same() {
     for (index, change) in changes.into_iter().enumerate() {
         assert_eq!(told(&load(&[reshaped(&original, change)])), expected, "{index}");
     }
+}
+
+/// A document of v0.0.42 as the data parser of this number would have written it.
+///
+/// Real documents are there of v0.0.38, 42 and 45 (`sacct.json`). Of the others the shape is that of
+/// Slurm's sources at the tag of each release: `parsers.c` of the data parsers, before v0.0.39
+/// `parse.c` of the plugins called `openapi/dbv0.0.NN`.
+fn as_written_by(parser: u32, original: &Value) -> Value {
+    fn remove(object: &mut Value, keys: &[&str]) {
+        let object = object.as_object_mut().expect("an object");
+        for key in keys {
+            object.remove(*key);
+        }
+    }
+    fn walk(value: &mut Value, change: &dyn Fn(&mut Value)) {
+        match value {
+            Value::Object(object) => object.values_mut().for_each(|value| walk(value, change)),
+            Value::Array(list) => list.iter_mut().for_each(|value| walk(value, change)),
+            _ => {}
+        }
+        change(value);
+    }
+    let lose_exit = |exit: &mut Value| {
+        let signal = exit["signal"]["id"]["number"].as_u64().filter(|signal| *signal > 0);
+        *exit = match signal {
+            Some(signal) => serde_json::json!({"status": "SIGNALED", "return_code": -127,
+                "signal": {"signal_id": signal, "name": ""}}),
+            None => serde_json::json!({"status": "SUCCESS", "return_code": 0}),
+        };
+    };
+    let number_of = |value: &Value| {
+        let set = value["set"] == true && value["infinite"] == false;
+        if set { value["number"].clone() } else { Value::Null }
+    };
+    let mut document = original.clone();
+    for job in document["jobs"].as_array_mut().expect("jobs") {
+        if parser < 42 {
+            remove(job, &["restart_cnt", "qosreq"]);
+        }
+        if parser < 41 {
+            let streams = ["stdout", "stderr", "stdin"];
+            let expanded = ["stdout_expanded", "stderr_expanded", "stdin_expanded"];
+            remove(job, &streams);
+            remove(job, &expanded);
+            remove(&mut job["time"], &["planned"]);
+        }
+        if parser < 40 {
+            lose_exit(&mut job["exit_code"]);
+            lose_exit(&mut job["derived_exit_code"]);
+            let per_node = job["required"]["memory_per_node"]["number"].clone();
+            job["required"]["memory"] = per_node;
+            job["state"]["current"] = job["state"]["current"][0].take();
+        }
+        if parser < 39 {
+            // Seen of v0.0.38.
+            remove(job, &["working_directory", "submit_line"]);
+            remove(&mut job["required"], &["memory_per_cpu", "memory_per_node"]);
+        }
+        if parser >= 45 {
+            job["sluid"] = "s6ZD9K5N5W9F00".into();
+            job["exclusive"] = "NO".into();
+        }
+        for step in job["steps"].as_array_mut().expect("steps") {
+            if parser < 40 {
+                lose_exit(&mut step["exit_code"]);
+                step["state"] = step["state"][0].take();
+                let id = step["step"]["id"].as_str().expect("an id").to_owned();
+                let (_, id) = id.split_once('.').expect("a step");
+                step["step"]["id"] = serde_json::json!({"job_id": 1, "step_id": id});
+                for end in ["start", "end"] {
+                    step["time"][end] = number_of(&step["time"][end]);
+                }
+            }
+            if parser >= 43 {
+                step["step"]["stdout"] = "out".into();
+                step["time"]["limit"] =
+                    serde_json::json!({"set": false, "infinite": false, "number": 0});
+            }
+        }
+    }
+    if parser < 39 {
+        walk(&mut document["jobs"], &|value| {
+            if value.get("set").is_some() {
+                *value = number_of(value);
+            }
+        });
+    }
+    if parser >= 42 {
+        walk(&mut document["jobs"], &|value| {
+            if value.as_object().is_some_and(Map::is_empty) {
+                *value = Value::Null;
+            }
+        });
+    }
+    let release = match parser {
+        37 => "21.08.8",
+        38 => "22.05.8",
+        39 => "23.02.7",
+        40 => "23.11.10",
+        41 => "24.05.4",
+        42 => "24.11.5",
+        43 => "25.05.7",
+        44 => "25.11.3",
+        45 => "26.05.3",
+        _ => "26.11.0",
+    };
+    document["meta"] = match parser {
+        ..39 => serde_json::json!({
+            "plugin": {"type": format!("openapi/dbv0.0.{parser}"), "name": ""},
+            "Slurm": {"version": {"major": 22, "micro": 8, "minor": 5}, "release": release}
+        }),
+        39 => serde_json::json!({
+            "plugins": {"data_parser": "data_parser/v0.0.39"},
+            "Slurm": {"version": {"major": 23, "micro": 7, "minor": 2}, "release": release}
+        }),
+        _ => serde_json::json!({
+            "plugin": {"data_parser": format!("data_parser/v0.0.{parser}")},
+            "slurm": {"version": {"major": "23", "micro": "7", "minor": "2"}, "release": release}
+        }),
+    };
+    document
+}
+
+#[test]
+fn every_data_parser_writes_the_same_record() {
+    // F143: numbers became objects, words became lists.
+    let bytes = fixture("24.11", "sacct.json");
+    let original: Value = serde_json::from_slice(&bytes).expect("JSON");
+    let text = load(&[bytes]);
+    for parser in 37..=46 {
+        let document = serde_json::to_vec(&as_written_by(parser, &original)).expect("JSON");
+        let found = load(&[document]);
+        assert_eq!((found.runs.len(), found.rows), (text.runs.len(), text.rows), "v0.0.{parser}");
+        for (run, same) in found.runs.iter().zip(&text.runs) {
+            let id = run.id(&found.names);
+            for ((field, one), (_, other)) in run.flat(&found.names).zip(same.flat(&text.names)) {
+                let why_not = match field {
+                    // Only a signal is told up to v0.0.39.
+                    "exit" | "derived_exit" if parser < 40 && one.is_null() => {
+                        other.as_str().is_some_and(|exit| exit.ends_with(":0"))
+                    }
+                    "work_dir" | "submit_line" => parser < 39 && one.is_null(),
+                    "restarts" => parser < 42 && one.is_null(),
+                    // Slurm 25 may have lost a CPU time that it tells as 0.
+                    "cpu_milliseconds" => matches!(parser, 43 | 44) && one.is_null() && other == 0,
+                    "exclusive" => parser >= 45 && one == false,
+                    _ => false,
+                };
+                assert!(one == other || why_not, "v0.0.{parser} {id} {field}: {one} {other}");
+            }
+        }
+        let lost = found.notices.iter().any(|notice| notice.code == "lost-exit-codes");
+        assert_eq!(lost, parser < 40, "v0.0.{parser}");
+    }
+}
+
+#[test]
+fn a_request_for_memory_is_found_where_each_parser_puts_it() {
+    let asked = |required: &str| {
+        let text = format!(
+            "{{\"jobs\": [{{\"job_id\": 203, \"state\": {{\"current\": [\"FAILED\"]}}, \"required\": {required}}}]}}"
+        );
+        let history = load(&[text.into_bytes()]);
+        let memory = history.runs[0].requested_memory?;
+        Some((memory.bytes.0 >> 20, memory.scope))
+    };
+    let set = |n: u32| format!("{{\"set\": true, \"infinite\": false, \"number\": {n}}}");
+    let unset = "{\"set\": false, \"infinite\": false, \"number\": 0}";
+    // v0.0.37 and 38: MiB for each node; with the highest bit for each CPU, which is a negative
+    // number in some of them (MEM_PER_CPU of slurm.h is 1 << 63).
+    assert_eq!(asked("{\"CPUs\": 1, \"memory\": 4096}"), Some((4096, MemoryScope::Node)));
+    assert_eq!(asked("{\"memory\": -9223372036854774784}"), Some((1024, MemoryScope::Cpu)));
+    assert_eq!(asked("{\"memory\": 9223372036854776832}"), Some((1024, MemoryScope::Cpu)));
+    // From v0.0.39 on each has a place of its own.
+    let apart = |cpu: &str, node: &str| {
+        asked(&format!("{{\"memory_per_cpu\": {cpu}, \"memory_per_node\": {node}}}"))
+    };
+    assert_eq!(apart(&set(1024), unset), Some((1024, MemoryScope::Cpu)));
+    assert_eq!(apart(unset, &set(4096)), Some((4096, MemoryScope::Node)));
+    assert_eq!(apart(unset, unset), None);
 }

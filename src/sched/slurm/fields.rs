@@ -39,6 +39,7 @@ pub(super) enum Field {
     Cpus,
     Requested,
     Allocated,
+    AllocatedGres,
     NodeList,
     FailedNode,
     Restarts,
@@ -84,7 +85,7 @@ const USE: u8 = 8;
 const WHOLE: u8 = 16;
 
 /// Every column with Slurm's name for it, in the order in which they are asked for, and where.
-const COLUMNS: [(Field, &str, u8); 54] = [
+const COLUMNS: [(Field, &str, u8); 55] = [
     (Field::Id, "JobID", RECORD | LIST | RUNS | USE | WHOLE),
     (Field::RawId, "JobIDRaw", RECORD | LIST | WHOLE),
     (Field::State, "State", RECORD | LIST | RUNS | USE | WHOLE),
@@ -108,6 +109,8 @@ const COLUMNS: [(Field, &str, u8); 54] = [
     (Field::Cpus, "AllocCPUS", RECORD | LIST | RUNS | USE | WHOLE),
     (Field::Requested, "ReqTRES", RECORD | LIST | WHOLE),
     (Field::Allocated, "AllocTRES", RECORD | LIST | RUNS | USE | WHOLE),
+    // Gone in 20.11; before, sites that counted no GPUs in AllocTRES had them here.
+    (Field::AllocatedGres, "AllocGRES", RECORD | LIST | RUNS | USE | WHOLE),
     (Field::NodeList, "NodeList", RECORD | LIST | RUNS | USE | WHOLE),
     (Field::FailedNode, "FailedNode", RECORD | LIST | RUNS | USE | WHOLE),
     (Field::Restarts, "Restarts", RECORD | LIST | RUNS | USE | WHOLE),
@@ -142,7 +145,7 @@ const COLUMNS: [(Field, &str, u8); 54] = [
 ];
 
 /// What sums over many runs need: no text that users write, no step's column.
-const SUMMED: [Field; 13] = [
+const SUMMED: [Field; 14] = [
     Field::Id,
     Field::State,
     Field::Exit,
@@ -155,6 +158,7 @@ const SUMMED: [Field; 13] = [
     Field::Limit,
     Field::Cpus,
     Field::Allocated,
+    Field::AllocatedGres,
     Field::NodeList,
 ];
 

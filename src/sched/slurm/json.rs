@@ -4,8 +4,8 @@
 //! number, an object that says whether it is set, a text or a list. Each is read by its shape, so no
 //! version has to be known, and becomes the text that the rest of this folder reads. What the
 //! document cannot say the same: up to v0.0.39 the exit code, which is `SUCCESS` for every job
-//! that ended without a signal; before v0.0.41 the paths of logs. Exit codes never have 128
-//! subtracted.
+//! that ended without a signal (the history says so); before v0.0.41 the paths of logs. Exit codes
+//! never have 128 subtracted.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -23,19 +23,31 @@ use super::runs::Loader;
 
 type Fields = BTreeMap<String, String>;
 
-/// Reads a document; says how many of its jobs could not be read.
-pub(in crate::sched) fn read(bytes: &[u8], loader: &mut Loader) -> Result<usize, String> {
-    let mut unreadable = 0;
+/// What a document lacks beside the jobs that it gave.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(in crate::sched) struct Lacking {
+    /// Jobs that could not be read.
+    pub(in crate::sched) unreadable: usize,
+    /// Jobs whose exit code the data parser lost.
+    pub(in crate::sched) exits: usize,
+}
+
+/// Reads a document; says what it lacks.
+pub(in crate::sched) fn read(bytes: &[u8], loader: &mut Loader) -> Result<Lacking, String> {
+    let mut lacking = Lacking::default();
     let mut take = |found: Found| match found {
         Found::Release(release) => loader.read_as(reading(release)),
         Found::Job(job) => match rows(&job) {
             Some(rows) => {
                 let layout = Layout::whole();
+                // A signal is told all the same.
+                let has_lost = at(&job, "exit_code/status").as_str() == Some("SUCCESS");
+                lacking.exits += usize::from(has_lost);
                 for row in &rows {
                     loader.add(&Row::from_fields(&layout, row));
                 }
             }
-            None => unreadable += 1,
+            None => lacking.unreadable += 1,
         },
     };
     take(Found::Release(Release { at_least: None, before: None }));
@@ -43,7 +55,7 @@ pub(in crate::sched) fn read(bytes: &[u8], loader: &mut Loader) -> Result<usize,
     let mut document = serde_json::Deserializer::from_slice(&bytes);
     let had_jobs = DeserializeSeed::deserialize(Document(&mut take), &mut document)
         .map_err(|error| format!("not the JSON of sacct: {error}"))?;
-    if had_jobs { Ok(unreadable) } else { Err("it holds no jobs".to_owned()) }
+    if had_jobs { Ok(lacking) } else { Err("it holds no jobs".to_owned()) }
 }
 
 /// The document with `null` for the numbers that JSON does not have and Slurm before 25.05 wrote
@@ -239,16 +251,35 @@ fn seconds(value: &Value) -> String {
 
 /// `code:signal`; none where the parser is known to have lost it.
 fn exit(value: &Value) -> String {
-    // One word up to v0.0.39, a list since v0.0.40, which has the numbers right.
-    if !at(value, "status").is_array() {
-        return String::new();
-    }
     let signal = number(at(value, "signal/id")).or_else(|| number(at(value, "signal/signal_id")));
+    // One word up to v0.0.39, of which only a signal is to be believed; a list since v0.0.40.
+    if !at(value, "status").is_array() {
+        let is_signal = at(value, "status").as_str() == Some("SIGNALED");
+        let signal = signal.filter(|signal| is_signal && *signal > 0);
+        return signal.map_or_else(String::new, |signal| format!("0:{signal}"));
+    }
     let code = number(at(value, "return_code"));
     match (code, signal) {
         (None, None) => String::new(),
         (code, signal) => format!("{}:{}", code.unwrap_or(0), signal.unwrap_or(0)),
     }
+}
+
+/// What was asked for in memory, where the list of resources does not say it: per CPU or per node.
+/// Before v0.0.40 one number, of which the highest bit says per CPU.
+fn required_memory(required: &Value) -> Option<String> {
+    const PER_CPU: u64 = 1 << 63;
+    let of = |path, letter| {
+        let mebibytes = number(at(required, path)).filter(|mebibytes| *mebibytes > 0)?;
+        Some(format!("{mebibytes}M{letter}"))
+    };
+    let packed = || {
+        let value = at(required, "memory");
+        let bits = value.as_u64().or_else(|| value.as_i64().map(i64::cast_unsigned))?;
+        let letter = if bits & PER_CPU == 0 { 'n' } else { 'c' };
+        Some(format!("{}M{letter}", bits & !PER_CPU)).filter(|_| bits & !PER_CPU > 0)
+    };
+    of("memory_per_cpu", 'c').or_else(|| of("memory_per_node", 'n')).or_else(packed)
 }
 
 fn state(value: &Value, by: &Value) -> String {
@@ -297,6 +328,7 @@ fn rows(job: &Value) -> Option<Vec<Fields>> {
         None => String::new(),
     };
     let memory = count(requested, "mem").map(|mebibytes| format!("{mebibytes}M"));
+    let memory = memory.or_else(|| required_memory(at(job, "required")));
     let own = [
         ("JobID", name.clone()),
         ("JobIDRaw", id.to_string()),
@@ -333,6 +365,7 @@ fn rows(job: &Value) -> Option<Vec<Fields>> {
         ("StdErr", text(at(job, "stderr"))),
         ("JobName", text(at(job, "name"))),
         ("Comment", text(at(job, "comment/job"))),
+        ("AdminComment", text(at(job, "comment/administrator"))),
         ("SubmitLine", text(at(job, "submit_line"))),
     ];
     let mut rows = vec![own.map(|(name, value)| (name.to_owned(), value)).into()];

@@ -191,7 +191,7 @@ fn hundredths(text: &str) -> Known<u64> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Entry<'t> {
     pub(super) name: &'t str,
-    model: Option<&'t str>,
+    pub(super) model: Option<&'t str>,
     pub(super) count: u64,
     /// Whether jobs may have it without using it up.
     is_shared: bool,

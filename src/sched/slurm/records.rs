@@ -4,6 +4,7 @@
 //! a requeued job (each with its own submit time, within seconds of the end of the one before), or
 //! a job of years ago whose number came round again. Only the first kind is an earlier run.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
@@ -15,6 +16,7 @@ use crate::model::{
 
 use super::fields::{Field, Layout};
 use super::jobstats;
+use super::nodes;
 use super::rows::Row;
 use super::values;
 
@@ -219,7 +221,7 @@ pub(super) fn job(row: &Row<'_>, id: JobId, reading: Reading) -> Job {
         nodes: positive(values::count(row.get(Field::Nodes))),
         cpus: positive(values::count(row.get(Field::Cpus))),
         requested: Tres::parse(row.get(Field::Requested)),
-        allocated: Tres::parse(row.get(Field::Allocated)),
+        allocated: Tres::parse(&allocated(row)),
         node_list: values::word(row.get(Field::NodeList)),
         failed_node: values::word(row.get(Field::FailedNode)),
         constraints: values::text(row.get(Field::Constraints)),
@@ -252,17 +254,34 @@ fn read_step(row: &Row<'_>, id: StepId, reading: Reading) -> Step {
         submit_line: values::text(row.get(Field::SubmitLine)),
         stdout: values::text(row.get(Field::Stdout)),
         stderr: values::text(row.get(Field::Stderr)),
-        allocated: Tres::parse(row.get(Field::Allocated)),
+        allocated: Tres::parse(&allocated(row)),
         usage: usage(row, reading),
         recorded: row.others(),
         ..Step::bare(id, state)
     }
 }
 
+/// What was allocated. The GPUs of a Slurm before 20.11 may stand in the list of generic resources
+/// alone, as in `gpu:tesla:4(S:0-1)`.
+pub(super) fn allocated<'r>(row: &'r Row<'_>) -> Cow<'r, str> {
+    let list = row.get(Field::Allocated);
+    let generic = row.get(Field::AllocatedGres);
+    if generic.is_empty() || list.contains("gres/gpu") {
+        return list.into();
+    }
+    let mut list = list.to_owned();
+    for entry in nodes::entries(generic).iter().filter(|entry| entry.name == "gpu") {
+        let model = entry.model.map_or_else(String::new, |model| format!(":{model}"));
+        let comma = if list.is_empty() { "" } else { "," };
+        list.push_str(&format!("{comma}gres/gpu{model}={}", entry.count));
+    }
+    list.into()
+}
+
 /// What was measured of a step, as far as it was asked for.
 fn usage(row: &Row<'_>, reading: Reading) -> Usage {
     let mut total = Tres::parse(row.get(Field::TotalIn));
-    let gpus = Tres::parse(row.get(Field::Allocated)).gpus();
+    let gpus = Tres::parse(&allocated(row)).gpus();
     // Of several GPUs, or of nobody knows how many, it may be that of one; more than one can give
     // is a sum whoever printed it.
     let is_of_one = |percent: &String| percent.parse().is_ok_and(|percent: u64| percent <= 100);

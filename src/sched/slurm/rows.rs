@@ -215,13 +215,15 @@ impl<'l> Reader<'l> {
     fn join(&self, text: &str, cells: &mut Vec<(usize, usize)>) -> bool {
         let Some(extra) = cells.len().checked_sub(self.layout.len()) else { return false };
         let mut found = None;
+        // Where only one column is text there is no choice, however odd the others are.
+        let is_only = self.layout.free_text().count() == 1;
         for position in self.layout.free_text() {
             let mut joined = cells.clone();
             let Some(last) = joined.get(position + extra).copied() else { continue };
             joined[position].1 = last.1;
             joined.drain(position + 1..=position + extra);
             let (text, cells) = (Cow::Borrowed(text), Cow::Borrowed(joined.as_slice()));
-            if (Row { layout: self.layout, text, cells }).is_plausible() {
+            if is_only || (Row { layout: self.layout, text, cells }).is_plausible() {
                 if found.is_some() {
                     return false;
                 }

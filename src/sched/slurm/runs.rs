@@ -11,7 +11,7 @@ use crate::model::{
 
 use super::fields::Field;
 use super::numbers::{self, Clock};
-use super::records::Reading;
+use super::records::{self, Reading};
 use super::rows::Row;
 use super::values;
 
@@ -106,7 +106,8 @@ impl Loader {
         let ended = self.clock.moment(row.get(Field::End));
         let started = self.clock.moment(row.get(Field::Start));
         let over = ended.is_some() || is_ended(base);
-        let allocated = numbers::allocated(row.get(Field::Allocated));
+        let list = records::allocated(row);
+        let allocated = numbers::allocated(&list);
         let exit = |field| {
             if over { numbers::exit(row.get(field), self.reading.folded) } else { None }
         };
@@ -127,7 +128,7 @@ impl Loader {
             failed_node: self.word(9, row.get(Field::FailedNode)),
             reason: self.word(10, row.get(Field::Reason)),
             gpu_type: if allocated.mixed {
-                let list = crate::model::Tres::parse(row.get(Field::Allocated));
+                let list = crate::model::Tres::parse(&list);
                 list.gpu_type().map(|types| self.names.intern(&types))
             } else {
                 self.text(11, allocated.gpu_type.unwrap_or(""))
@@ -163,7 +164,7 @@ impl Loader {
             if over { numbers::exit(row.get(Field::Exit), self.reading.folded) } else { None };
         let used = numbers::used(row.get(Field::TotalIn));
         let out = numbers::used(row.get(Field::TotalOut));
-        let gpus = numbers::allocated(row.get(Field::Allocated)).gpus;
+        let gpus = numbers::allocated(&records::allocated(row)).gpus;
         let cpu = self.cpu(row, over);
         let percent = busy(used.gpu_percent, used.gpu_memory);
         let percent = percent

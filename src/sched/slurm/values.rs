@@ -183,6 +183,7 @@ mod tests {
 
     #[test]
     fn absence_is_never_a_number() {
+        // F144: nothing has many names.
         for text in ["", "Unknown", "None", "N/A", "n/s", "INVALID", "None assigned", "(null)"] {
             assert_eq!(time(text), Known::NotGathered, "{text}");
             assert_eq!(span(text), Known::NotGathered, "{text}");
