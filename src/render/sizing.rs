@@ -64,7 +64,8 @@ fn block(page: &mut Page<'_>, workload: &SizedWorkload, users: bool) -> io::Resu
         let name = format!("{:INDENT$}{:margin$}  ", "", row.option);
         let (label, verdict) = verdict(row);
         let body = match &row.risk {
-            Some(risk) if row.suggestion.is_some() => {
+            // Of a change the risk is always told, of what stays where there is one.
+            Some(risk) if row.suggestion.is_some() || row.would_not_have_fitted > Some(0) => {
                 format!("{verdict}: {}{}; {risk}", row.because, headroom(row))
             }
             _ => format!("{verdict}: {}", row.because),
@@ -93,28 +94,35 @@ fn verdict(row: &AdviceRow) -> (Label, String) {
         (Verdict::Lower, Some(then)) => (Label::Good, format!("lower from {now} to {then}")),
         (Verdict::Set, Some(then)) => (Label::Warn, format!("set {then}, now {now}")),
         (Verdict::Capped, Some(then)) => {
-            (Label::Bad, format!("raise from {now} to {then}, capped"))
+            (Label::Bad, format!("raise from {now} to {then}, the most there is"))
         }
-        (Verdict::Capped, None) => (Label::Bad, format!("{now} is not enough, and capped")),
+        (Verdict::Capped, None) => {
+            (Label::Bad, format!("{now} is not enough, and there is no more"))
+        }
         (Verdict::Unknown, _) => (Label::Plain, format!("{now}, not enough evidence")),
         _ => (Label::Plain, format!("{now} is about right")),
     }
 }
 
-/// "--mem is 13G, as the runs before advised: 3 runs, the most that one used was 9.77G".
+/// "--mem: asked 13G as advised, 3 runs peaked at 9.77G".
 fn after(row: &FollowedRow) -> String {
     let advice = if row.followed {
-        "as the runs before advised".to_owned()
+        "as advised".to_owned()
     } else {
-        format!("where the runs before advised {}", row.advised)
+        format!("where {} was advised", row.advised)
     };
     let runs = text::count(row.runs as u64, "run");
-    let mut said = format!("{} is {}, {advice}: {runs}", row.option, row.asked);
+    let mut said = format!("{}: asked {} {advice}, {runs}", row.option, row.asked);
     if let Some(used) = &row.used {
-        said.push_str(&format!(", the most that one used was {used}"));
+        let verb = match row.option.as_str() {
+            "--time" => "took at most",
+            "--cpus-per-task" | "--gpus" => "kept busy at most",
+            _ => "peaked at",
+        };
+        said.push_str(&format!(" {verb} {used}"));
     }
     if row.fell_short > 0 {
-        said.push_str(&format!("; of {} that was not enough", row.fell_short));
+        said.push_str(&format!("; for {} that was not enough", row.fell_short));
     }
     said
 }
@@ -125,6 +133,7 @@ fn reclaimable(rows: &[FreedRow]) -> String {
         for (amount, unit) in [
             (row.core_hours, "core-hours"),
             (row.gpu_hours, "GPU-hours"),
+            (row.node_hours, "node-hours"),
             (row.memory_gib_hours, "GiB-hours of memory"),
         ] {
             if amount > 0.0 {

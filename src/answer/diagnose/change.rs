@@ -4,7 +4,6 @@ use std::path::Path;
 
 use super::surroundings::Surroundings;
 use super::{Diagnosis, history};
-use crate::answer::limits::Dated;
 use crate::classify::{Rules, Silence};
 use crate::history::sizing::{Amount, Basis, Flag, sizing};
 use crate::history::workloads::workloads;
@@ -66,7 +65,10 @@ pub(super) fn propose(
         let limits = surroundings.limits(job, partition)?;
         limits.map_err(|error| notices.push(no_limits(partition, &error))).ok()
     });
-    notices.extend(limits.as_ref().and_then(Dated::age));
+    let limits = limits.map(|(limits, told)| {
+        notices.extend(told);
+        limits
+    });
     let past = if is_larger { surroundings.past(job) } else { None };
     let environments = match &job.work_dir {
         Some(directory) if edits.contains(&Edit::Activate) => environments(surroundings, directory),
@@ -90,13 +92,13 @@ pub(super) fn propose(
             None
         }
     };
-    let advised = Advised::of(job, past.as_deref(), limits.as_ref().map(Dated::limits), idle);
+    let advised = Advised::of(job, past.as_deref(), limits.as_ref(), idle);
     let target = Target {
         script,
         name: &name,
         submit_line: job.submit_line.as_deref(),
         job,
-        limits: limits.as_ref().map(Dated::limits),
+        limits: limits.as_ref(),
         memory: advised.memory(),
         time: advised.time(),
         environments: &environments,

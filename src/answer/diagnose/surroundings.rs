@@ -7,10 +7,9 @@ use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::answer::limits::Dated;
 use crate::host::FileErrorKind;
 use crate::logs::{self, Asked, Located};
-use crate::model::{History, Job, JobId};
+use crate::model::{History, Job, JobId, Limits, Notice};
 use crate::sched::{Backend, Reason, SchedError};
 use crate::script::{self, Script};
 
@@ -38,8 +37,9 @@ pub(in crate::answer) trait Surroundings {
     /// What a diff calls the script.
     fn script_name(&self, job: &Job) -> String;
 
-    /// The limits of its partition, where they can be asked for.
-    fn limits(&self, job: &Job, partition: &str) -> Option<Result<Dated, SchedError>>;
+    /// The limits of its partition and quality of service, where they can be asked for, and what to
+    /// say of them.
+    fn limits(&self, job: &Job, partition: &str) -> Option<Result<(Limits, Vec<Notice>), SchedError>>;
 
     /// Runs of the same user and partition, where they can be asked for and are answered.
     fn past(&self, job: &Job) -> Option<Arc<History>>;
@@ -117,7 +117,7 @@ impl Surroundings for Cluster<'_, '_> {
         name.map_or_else(|| format!("job-{}.sh", job.id), str::to_owned)
     }
 
-    fn limits(&self, job: &Job, partition: &str) -> Option<Result<Dated, SchedError>> {
+    fn limits(&self, job: &Job, partition: &str) -> Option<Result<(Limits, Vec<Notice>), SchedError>> {
         let asked = || self.shared.limits(self.backend, job, partition);
         if self.silent { None } else { asked() }
     }
@@ -186,7 +186,7 @@ impl Surroundings for AtHand {
         }
     }
 
-    fn limits(&self, _: &Job, _: &str) -> Option<Result<Dated, SchedError>> {
+    fn limits(&self, _: &Job, _: &str) -> Option<Result<(Limits, Vec<Notice>), SchedError>> {
         None
     }
 
