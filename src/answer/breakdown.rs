@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::past::Wanted;
 use super::scope::{self, Scope};
-use super::stats::{Amount, EnergyNotes, Meter, Question, Rate, rate, stats};
+use super::sizing::Reclaimable;
+use super::stats::{Amount, EnergyNotes, LogsRead, Meter, Question, Rate, by_waste, rate, stats};
 use super::{AnswerError, World, mask};
 use crate::history::breakdown::{Dimension, Group, breakdown};
 use crate::history::reclaim::{Freed, reclaimable};
@@ -53,6 +54,8 @@ pub struct Breakdown {
     pub energy: EnergyNotes,
     /// What was measured instead, where runs had nodes to themselves.
     pub measured: Option<Measured>,
+    /// What the logs added to the causes, where they were asked for.
+    pub logs: Option<LogsRead>,
     /// What the answer lacks.
     pub notices: Vec<Notice>,
 }
@@ -74,23 +77,8 @@ pub struct GroupRow {
     pub preempted: Option<Amount>,
     /// Those that completed and did nothing: idle cores, or GPUs at 0 %.
     pub idle: Option<Amount>,
-    /// Hours of nodes that were held whole or in part.
-    pub node_hours: Option<f64>,
-    /// Those of failed runs.
-    pub failed_node_hours: Option<f64>,
     /// What sizing's advice would have left free.
     pub reclaimable: Option<Reclaimable>,
-}
-
-/// What advice would have left free.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Reclaimable {
-    /// Core-hours.
-    pub core_hours: f64,
-    /// GPU-hours.
-    pub gpu_hours: f64,
-    /// GiB of memory times hours.
-    pub memory_gib_hours: f64,
 }
 
 /// Energy that meters saw.
@@ -162,6 +150,7 @@ pub fn breakdown_by(
         groups: rows,
         energy: meter.notes(&total.used),
         measured: (total.metered > 0).then_some(Measured { kwh, runs: total.metered }),
+        logs: None,
         notices: mask::notices(notices),
     })
 }
@@ -177,9 +166,12 @@ fn causes(world: World<'_>, question: &Question) -> Result<Breakdown, AnswerErro
         cancelled: None,
         preempted: None,
         idle: None,
-        node_hours: None,
-        failed_node_hours: None,
         reclaimable: None,
+    };
+    let total = GroupRow {
+        cancelled: Some(stats.cancelled.clone()),
+        preempted: Some(stats.preempted.clone()),
+        ..bare(None, stats.failure_rate, &stats.used, &stats.wasted)
     };
     let groups = stats.causes.iter().map(|row| {
         let runs = row.wasted.runs;
@@ -189,10 +181,11 @@ fn causes(world: World<'_>, question: &Question) -> Result<Breakdown, AnswerErro
         schema: "jobwise/breakdown/1",
         scope: Scope { since: stats.since, until: stats.until, users: stats.users.clone() },
         by: By::Cause,
-        total: bare(None, stats.failure_rate, &stats.used, &stats.wasted),
+        total,
         groups: groups.collect(),
         energy: stats.energy,
         measured: None,
+        logs: stats.logs,
         notices: stats.notices,
     })
 }
@@ -213,8 +206,6 @@ fn reclaimable_by_account(history: &History, idle: &Idle) -> BTreeMap<String, Fr
 }
 
 fn row(meter: &Meter, name: Option<&str>, group: &Group, freed: Option<Freed>) -> GroupRow {
-    let recorded = group.used.is_recorded();
-    let hours = |seconds: u64| recorded.then(|| scope::hours(seconds));
     GroupRow {
         name: name.filter(|name| !name.is_empty()).map(text::masked),
         failure_rate: rate(group.failed.runs, group.completed),
@@ -223,17 +214,6 @@ fn row(meter: &Meter, name: Option<&str>, group: &Group, freed: Option<Freed>) -
         cancelled: Some(meter.amount(&group.cancelled)),
         preempted: Some(meter.amount(&group.preempted)),
         idle: Some(meter.amount(&group.idle)),
-        node_hours: hours(group.node_seconds),
-        failed_node_hours: hours(group.failed_node_seconds),
-        reclaimable: freed.map(|freed| Reclaimable {
-            core_hours: scope::hours(freed.core_seconds),
-            gpu_hours: scope::hours(freed.gpu_seconds),
-            memory_gib_hours: scope::hours(freed.mib_seconds / 1024),
-        }),
+        reclaimable: freed.map(Reclaimable::from),
     }
-}
-
-fn by_waste(a: &Amount, b: &Amount) -> std::cmp::Ordering {
-    let energy = |amount: &Amount| amount.kwh.map_or(-1.0, |kwh| kwh.value);
-    energy(b).total_cmp(&energy(a)).then(b.runs.cmp(&a.runs))
 }

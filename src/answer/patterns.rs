@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
+use super::limits::Ceilings;
 use super::past::Wanted;
 use super::scope::{self, Scope, WorkloadName};
-use super::limits::Ceilings;
 use super::{AnswerError, World, mask};
 use crate::history::patterns::{Kind, Pattern, patterns};
 use crate::history::sizing::{Advice, Amount, Basis, Flag, sizing};

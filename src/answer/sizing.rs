@@ -106,11 +106,9 @@ pub struct AdviceRow {
     pub risk: Option<String>,
 }
 
-/// What an account would have had free.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FreedRow {
-    /// The account; `None` where the record names none.
-    pub account: Option<String>,
+/// What advice would have left free.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Reclaimable {
     /// Core-hours.
     pub core_hours: f64,
     /// GPU-hours.
@@ -119,6 +117,16 @@ pub struct FreedRow {
     pub node_hours: f64,
     /// GiB of memory times hours.
     pub memory_gib_hours: f64,
+}
+
+/// What an account would have had free.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FreedRow {
+    /// The account; `None` where the record names none.
+    pub account: Option<String>,
+    /// How much.
+    #[serde(flatten)]
+    pub freed: Reclaimable,
 }
 
 /// How runs fared with advice.
@@ -203,7 +211,7 @@ pub fn sized(world: World<'_>, question: &Question) -> Result<Sized, AnswerError
     }
     report.reclaimable = freed.into_iter().map(FreedRow::from).collect();
     report.reclaimable.sort_by(|a, b| {
-        let cost = |row: &FreedRow| row.core_hours + 16.0 * row.gpu_hours;
+        let cost = |row: &FreedRow| row.freed.core_hours + 16.0 * row.freed.gpu_hours;
         cost(b).total_cmp(&cost(a))
     });
     report.notices = mask::notices(notices);
@@ -263,14 +271,19 @@ impl From<Followed> for FollowedRow {
     }
 }
 
-impl From<(String, Freed)> for FreedRow {
-    fn from((account, freed): (String, Freed)) -> Self {
+impl From<Freed> for Reclaimable {
+    fn from(freed: Freed) -> Self {
         Self {
-            account: (!account.is_empty()).then_some(account),
             core_hours: scope::hours(freed.core_seconds),
             gpu_hours: scope::hours(freed.gpu_seconds),
             node_hours: scope::hours(freed.node_seconds),
             memory_gib_hours: scope::hours(freed.mib_seconds / 1024),
         }
+    }
+}
+
+impl From<(String, Freed)> for FreedRow {
+    fn from((account, freed): (String, Freed)) -> Self {
+        Self { account: (!account.is_empty()).then_some(account), freed: freed.into() }
     }
 }

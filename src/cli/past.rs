@@ -182,6 +182,7 @@ fn wanted(world: World<'_>, args: &args::Past, depth: Depth) -> Result<Wanted, F
 fn question(args: &args::Stats, filter: Filter) -> Question {
     Question {
         filter,
+        logs: args.logs.map(|runs| runs as usize),
         method: match args.method {
             EnergyMethod::Estimate => Method::Estimate,
             EnergyMethod::Flat => Method::Flat,
@@ -235,6 +236,10 @@ pub(super) fn statistics(
     if by == args::By::Cause && !history.files.is_empty() {
         let message = "the cause of a failure is not in a file of runs".to_owned();
         return Err(usage(message, "--by user, account, qos, partition, gpu or week"));
+    }
+    if by != args::By::Cause && args.logs.is_some() {
+        let message = "the logs tell causes, and the sums are by something else".to_owned();
+        return Err(usage(message, "--by cause, or neither --by nor --format"));
     }
     let sums = breakdown_by(world, &history, &question, dimension(by))?;
     match args.format {

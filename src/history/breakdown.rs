@@ -41,10 +41,6 @@ pub struct Group {
     pub idle: Held,
     /// Completed runs.
     pub completed: u64,
-    /// Node-seconds of all of them: nodes that they held whole or in part.
-    pub node_seconds: u64,
-    /// Node-seconds of those that failed.
-    pub failed_node_seconds: u64,
     /// Joules that were measured, of runs that had their nodes to themselves.
     pub joules: u64,
     /// How many runs these are of.
@@ -55,8 +51,6 @@ impl Group {
     /// Adds an ended run.
     fn add(&mut self, run: &Run, held: &Held, idle: &Idle) {
         self.used.merge(held);
-        let nodes = run.node_seconds().unwrap_or(0);
-        self.node_seconds = self.node_seconds.saturating_add(nodes);
         match Outcome::of_run(run) {
             Outcome::Completed => {
                 self.completed += 1;
@@ -64,10 +58,7 @@ impl Group {
                     self.idle.merge(held);
                 }
             }
-            Outcome::Failed => {
-                self.failed.merge(held);
-                self.failed_node_seconds = self.failed_node_seconds.saturating_add(nodes);
-            }
+            Outcome::Failed => self.failed.merge(held),
             Outcome::Cancelled => self.cancelled.merge(held),
             Outcome::Preempted | Outcome::Requeued => self.preempted.merge(held),
             _ => {}
@@ -86,9 +77,6 @@ impl Group {
         self.preempted.merge(&other.preempted);
         self.idle.merge(&other.idle);
         self.completed += other.completed;
-        self.node_seconds = self.node_seconds.saturating_add(other.node_seconds);
-        self.failed_node_seconds =
-            self.failed_node_seconds.saturating_add(other.failed_node_seconds);
         self.joules = self.joules.saturating_add(other.joules);
         self.metered += other.metered;
     }
@@ -238,8 +226,8 @@ mod tests {
         for part in [&group.failed, &group.cancelled, &group.preempted, &group.idle] {
             assert_eq!((part.runs, hours(part)), (1, Some(2)));
         }
-        assert_eq!((group.completed, group.node_seconds), (2, 5 * 7200));
-        assert_eq!(group.failed_node_seconds, 7200);
+        assert_eq!((group.completed, group.used.node_seconds), (2, 5 * 7200));
+        assert_eq!(group.failed.node_seconds, 7200);
     }
 
     #[test]

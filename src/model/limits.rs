@@ -84,9 +84,9 @@ impl Limits {
         });
         let on_a_node =
             self.by_qos(|qos| qos.node.memory(), |most| format!("{} on a node", most.to_option()));
-        let in_all = self.by_qos(|qos| qos.job.tres.memory(), |most| format!("{} for a job", most.to_option()));
-        let in_all =
-            in_all.map(|most| Most { value: Bytes(most.value.0 / nodes.max(1)), ..most });
+        let in_all = self
+            .by_qos(|qos| qos.job.tres.memory(), |most| format!("{} for a job", most.to_option()));
+        let in_all = in_all.map(|most| Most { value: Bytes(most.value.0 / nodes.max(1)), ..most });
         least([allowed, there, on_a_node, in_all])
     }
 
@@ -186,13 +186,19 @@ mod tests {
     #[test]
     fn the_tightest_limit_is_the_one_that_is_told() {
         let loose = partition().under(Some("long"), &[qos("long", 48, "mem=100G", &[])]);
-        assert_eq!(loose.longest().expect("one").whose, "partition batch allows 1-00:00:00 at most");
+        assert_eq!(
+            loose.longest().expect("one").whose,
+            "partition batch allows 1-00:00:00 at most"
+        );
         let memory = loose.memory_per_node(1).expect("one");
         assert_eq!(memory.whose, "QOS long allows 100G for a job at most");
         assert_eq!(loose.memory_per_node(4).expect("one").value, Bytes(25 * Bytes::GIB));
         // A QOS that nobody knows limits nothing.
         let bare = partition().under(Some("gone"), &[]);
-        assert_eq!(bare.memory_per_node(1).expect("one").whose, "nodes of partition batch have 250G");
+        assert_eq!(
+            bare.memory_per_node(1).expect("one").whose,
+            "nodes of partition batch have 250G"
+        );
         assert_eq!(bare.nodes(), None);
     }
 }

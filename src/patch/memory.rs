@@ -148,8 +148,7 @@ impl Unit {
     fn cap(&self, limits: &Limits) -> Option<(Bytes, String)> {
         let partition = &limits.partition;
         let on_a_node = limits.memory_per_node(self.nodes);
-        let on_a_node =
-            on_a_node.map(|most| (Bytes(most.value.0 / self.per_node), most.whose));
+        let on_a_node = on_a_node.map(|most| (Bytes(most.value.0 / self.per_node), most.whose));
         let per_cpu = limits.max_memory_per_cpu.get();
         let per_cpu = per_cpu
             .filter(|_| self.option == "mem-per-cpu")

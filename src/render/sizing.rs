@@ -6,7 +6,7 @@ use super::Report;
 use super::figures::hours;
 use super::overview::{beside, head};
 use super::page::{Label, Page};
-use crate::answer::sizing::{AdviceRow, FollowedRow, FreedRow, Sized, SizedWorkload};
+use crate::answer::sizing::{AdviceRow, FollowedRow, Reclaimable, Sized, SizedWorkload};
 use crate::history::sizing::Verdict;
 use crate::text;
 
@@ -24,7 +24,10 @@ impl Report for Sized {
         }
         if !self.reclaimable.is_empty() {
             page.gap()?;
-            page.entry("reclaimable  ", 13, Label::Plain, &reclaimable(&self.reclaimable))?;
+            let rows = self.reclaimable.iter();
+            let rows = rows.map(|row| reclaimable(row.account.as_deref(), row.freed));
+            let rows = rows.collect::<Vec<_>>().join("; ");
+            page.entry("reclaimable  ", 13, Label::Plain, &rows)?;
         }
         if !self.notices.is_empty() {
             page.gap()?;
@@ -127,21 +130,19 @@ fn after(row: &FollowedRow) -> String {
     said
 }
 
-fn reclaimable(rows: &[FreedRow]) -> String {
-    let told = rows.iter().map(|row| {
-        let mut parts = Vec::new();
-        for (amount, unit) in [
-            (row.core_hours, "core-hours"),
-            (row.gpu_hours, "GPU-hours"),
-            (row.node_hours, "node-hours"),
-            (row.memory_gib_hours, "GiB-hours of memory"),
-        ] {
-            if amount > 0.0 {
-                parts.push(format!("{} {unit}", hours(amount)));
-            }
-        }
-        let account = row.account.as_deref().unwrap_or("no account");
-        format!("{account}: {}", text::join(&parts, "and"))
-    });
-    told.collect::<Vec<_>>().join("; ")
+/// What an account would have had free with the advice.
+pub(super) fn reclaimable(account: Option<&str>, freed: Reclaimable) -> String {
+    let amounts = [
+        (freed.core_hours, "core-hours"),
+        (freed.gpu_hours, "GPU-hours"),
+        (freed.node_hours, "node-hours"),
+        (freed.memory_gib_hours, "GiB-hours of memory"),
+    ];
+    let parts: Vec<String> = amounts
+        .into_iter()
+        .filter(|(amount, _)| *amount > 0.0)
+        .map(|(amount, unit)| format!("{} {unit}", hours(amount)))
+        .collect();
+    let parts = if parts.is_empty() { "nothing".to_owned() } else { text::join(&parts, "and") };
+    format!("{}: {parts}", account.unwrap_or("no account"))
 }

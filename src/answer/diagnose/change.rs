@@ -141,10 +141,14 @@ impl Advised {
                 (Flag::Memory, Some(Amount::Memory(bytes))) => {
                     found.memory = Some((bytes, advice.because));
                 }
-                (Flag::MemoryPerCpu, Some(Amount::Memory(bytes))) => {
+                (Flag::MemoryPerCpu | Flag::MemoryPerGpu, Some(Amount::Memory(bytes))) => {
                     let nodes = job.nodes.get().unwrap_or(1).max(1);
-                    let cpus = job.cpus.get().map_or(1, |cpus| (cpus / nodes).max(1));
-                    let bytes = Bytes(bytes.0.saturating_mul(cpus));
+                    let units = match advice.flag {
+                        Flag::MemoryPerGpu => job.gpus(),
+                        _ => job.cpus.get(),
+                    };
+                    let on_a_node = units.map_or(1, |units| (units / nodes).max(1));
+                    let bytes = Bytes(bytes.0.saturating_mul(on_a_node));
                     found.memory = Some((bytes, advice.because));
                 }
                 _ => {}

@@ -39,7 +39,11 @@ pub(in crate::answer) trait Surroundings {
 
     /// The limits of its partition and quality of service, where they can be asked for, and what to
     /// say of them.
-    fn limits(&self, job: &Job, partition: &str) -> Option<Result<(Limits, Vec<Notice>), SchedError>>;
+    fn limits(
+        &self,
+        job: &Job,
+        partition: &str,
+    ) -> Option<Result<(Limits, Vec<Notice>), SchedError>>;
 
     /// Runs of the same user and partition, where they can be asked for and are answered.
     fn past(&self, job: &Job) -> Option<Arc<History>>;
@@ -75,6 +79,11 @@ impl<'c, 'w> Cluster<'c, 'w> {
     pub(super) fn new(backend: &'c Backend<'w>, hints: &'c Hints, shared: &'c Shared<'w>) -> Self {
         let script = OnceCell::new();
         Self { backend, hints, shared, script, silent: false }
+    }
+
+    /// As it is known without a question to the scheduler.
+    pub(super) fn silent(self) -> Self {
+        Self { silent: true, ..self }
     }
 
     fn read_script(&self, job: &Job) -> &FoundScript {
@@ -117,7 +126,11 @@ impl Surroundings for Cluster<'_, '_> {
         name.map_or_else(|| format!("job-{}.sh", job.id), str::to_owned)
     }
 
-    fn limits(&self, job: &Job, partition: &str) -> Option<Result<(Limits, Vec<Notice>), SchedError>> {
+    fn limits(
+        &self,
+        job: &Job,
+        partition: &str,
+    ) -> Option<Result<(Limits, Vec<Notice>), SchedError>> {
         let asked = || self.shared.limits(self.backend, job, partition);
         if self.silent { None } else { asked() }
     }

@@ -198,8 +198,8 @@ fn seen(subject: &Subject<'_>) -> Seen {
             completed.extend(limit);
         }
         // What did nothing says nothing of what its work needs.
-        let long = run.elapsed.get().is_some_and(|elapsed| elapsed >= LEAST_SECONDS)
-            && !subject.hung(run);
+        let long =
+            run.elapsed.get().is_some_and(|elapsed| elapsed >= LEAST_SECONDS) && !subject.hung(run);
         let Some(used) = run.node_memory.get().filter(|_| long) else { continue };
         if limit.is_some_and(|limit| used > limit) {
             seen.above += 1;

@@ -70,7 +70,8 @@ pub(super) fn advise(subject: &Subject<'_>) -> Option<Advice> {
     };
     // All the nodes have used that much at most.
     let in_all = used.with_headroom().saturating_mul(asked);
-    let fits = u64::from(all).div_ceil(cpus.value.max(1)).max(in_all.div_ceil(memory.value.0.max(1)));
+    let fits =
+        u64::from(all).div_ceil(cpus.value.max(1)).max(in_all.div_ceil(memory.value.0.max(1)));
     let footprint = format!(
         "{told}: {all} CPUs, and at most {} of memory in all",
         crate::model::Bytes(used.most.saturating_mul(asked))
@@ -80,7 +81,9 @@ pub(super) fn advise(subject: &Subject<'_>) -> Option<Advice> {
         return Some(keep(because));
     }
     if let Some(slower) = slower(&runs, asked, fits) {
-        return Some(keep(format!("{footprint}; runs on fewer nodes took {slower:.0} % of the time")));
+        return Some(keep(format!(
+            "{footprint}; runs on fewer nodes took {slower:.0} % of the time"
+        )));
     }
     let nodes = if fits == 1 { "one node".to_owned() } else { format!("{fits} nodes") };
     let mut because = format!("{footprint}, fit on {nodes}: {}", cpus.whose);
@@ -89,11 +92,7 @@ pub(super) fn advise(subject: &Subject<'_>) -> Option<Advice> {
     {
         because.push_str(&format!("; give --ntasks={tasks} in place of --ntasks-per-node"));
     }
-    Some(Advice {
-        verdict: Verdict::Lower,
-        suggestion: Some(Amount::Count(fits)),
-        ..keep(because)
-    })
+    Some(Advice { verdict: Verdict::Lower, suggestion: Some(Amount::Count(fits)), ..keep(because) })
 }
 
 /// CPUs busy on all nodes together, as if each node were a core.
@@ -114,6 +113,7 @@ fn slower(runs: &[&Run], asked: u64, fits: u64) -> Option<f64> {
         seconds.sort_by(f64::total_cmp);
         median(&seconds).filter(|_| seconds.len() >= LEAST_RUNS)
     };
-    let share = typical(&|nodes| (fits..asked).contains(&nodes))? / typical(&|nodes| nodes == asked)?;
+    let share =
+        typical(&|nodes| (fits..asked).contains(&nodes))? / typical(&|nodes| nodes == asked)?;
     (share > AS_FAST).then_some(share * 100.0)
 }

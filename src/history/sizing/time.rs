@@ -75,10 +75,8 @@ pub(super) fn advise(subject: &Subject<'_>) -> Advice {
         && verdict != Verdict::Keep
     {
         wanted = most.value.as_seconds();
-        because.push_str(&format!(
-            "; {}: save checkpoints and continue in a further job",
-            most.whose
-        ));
+        because
+            .push_str(&format!("; {}: save checkpoints and continue in a further job", most.whose));
         if limit.is_some() {
             verdict = Verdict::Capped;
         }
