@@ -1,14 +1,17 @@
 //! Who, what, where and when used the cluster and wasted it?
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
 use super::past::Wanted;
 use super::scope::{self, Scope};
 use super::sizing::Reclaimable;
-use super::stats::{Amount, EnergyNotes, LogsRead, Meter, Question, Rate, by_waste, rate, stats};
+use super::stats::{
+    Amount, EnergyNotes, LogsRead, Meter, Question, Rate, by_waste, cause, rate, stats,
+};
 use super::{AnswerError, World, mask};
+use crate::classify::Rules;
 use crate::history::breakdown::{Dimension, Group, breakdown};
 use crate::history::reclaim::{Freed, reclaimable};
 use crate::history::sizing::{Basis, sizing};
@@ -98,7 +101,9 @@ pub fn breakdown_by(
     by: By,
 ) -> Result<Breakdown, AnswerError> {
     let dimension = match by {
-        By::Cause => return causes(world, question),
+        // The cluster tells of whole records, and cheaper without steps; files tell of runs.
+        By::Cause if wanted.files.is_empty() => return causes(world, question),
+        By::Cause => Dimension::Cause,
         By::User => Dimension::User,
         By::Account => Dimension::Account,
         By::Qos => Dimension::Qos,
@@ -110,14 +115,30 @@ pub fn breakdown_by(
     let idle = scope::idle(world.config);
     let window = (wanted.filter.since.as_second(), wanted.filter.until.as_second());
     let zone = world.cluster.zone();
-    let groups = breakdown(&history, dimension, window, &zone, &idle);
+    let rules = match dimension {
+        Dimension::Cause => Some(Rules::new(world.notes()?.families)),
+        _ => None,
+    };
+    let mut known = HashMap::new();
+    let mut cause = |run: &Run| {
+        // What decides is the same for most runs.
+        let facts = (run.state, run.exit, run.derived_exit, run.out_of_memory, run.reason);
+        let ask = || rules.as_ref().and_then(|rules| cause(rules, &run.as_job(&history.names)));
+        let named: &Option<String> = known.entry(facts).or_insert_with(ask);
+        named.clone().unwrap_or_else(|| "unknown".to_owned())
+    };
+    let groups = breakdown(&history, dimension, window, &zone, &idle, &mut cause);
     let freed = match dimension {
         Dimension::Account => reclaimable_by_account(&history, &idle),
         _ => BTreeMap::new(),
     };
     let mut total = Group::default();
-    for group in groups.values() {
-        total.merge(group);
+    if dimension == Dimension::Cause {
+        // Only runs that failed have a cause; all together are more.
+        let all = breakdown(&history, Dimension::Partition, window, &zone, &idle, &mut cause);
+        all.values().for_each(|group| total.merge(group));
+    } else {
+        groups.values().for_each(|group| total.merge(group));
     }
     let meter = Meter::new(world.config, question, !total.used.gpus.is_empty());
     let mut all_freed = Freed::default();

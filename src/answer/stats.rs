@@ -165,7 +165,7 @@ pub fn stats(world: World<'_>, question: &Question) -> Result<Stats, AnswerError
 
 /// The cause that the record alone names, by the rules of `diagnose`; where no family fits, a
 /// state that says itself what happened.
-fn cause(rules: &Rules, job: &Job) -> Option<String> {
+pub(super) fn cause(rules: &Rules, job: &Job) -> Option<String> {
     let facts = Facts { job: Some(job), logs: Vec::new(), logs_complete: false };
     named(decide(rules, &facts), job)
 }

@@ -24,7 +24,7 @@ pub(super) fn of_the_demo(command: &mut Command) -> Option<&mut args::Past> {
         Command::Sizing(args) => &mut args.past,
         Command::Patterns(args) => &mut args.past,
         Command::Reliability(args) => &mut args.past,
-        Command::Stats(args) if args.by.is_some_and(|by| by != args::By::Cause) => &mut args.past,
+        Command::Stats(args) if args.by.is_some() && args.logs.is_none() => &mut args.past,
         _ => return None,
     };
     past.from.is_empty().then_some(past)
@@ -233,10 +233,6 @@ pub(super) fn statistics(
         printer.print(&answer::stats::stats(world, &question)?)?;
         return Ok(Exit::Answered);
     };
-    if by == args::By::Cause && !history.files.is_empty() {
-        let message = "the cause of a failure is not in a file of runs".to_owned();
-        return Err(usage(message, "--by user, account, qos, partition, gpu or week"));
-    }
     if by != args::By::Cause && args.logs.is_some() {
         let message = "the logs tell causes, and the sums are by something else".to_owned();
         return Err(usage(message, "--by cause, or neither --by nor --format"));

@@ -237,6 +237,30 @@ mod tests {
     }
 
     #[test]
+    fn nodes_that_were_not_needed_are_counted_with_the_memory_on_them() {
+        let mut runs = runs(4);
+        for run in &mut runs {
+            run.nodes = Maybe::some(4);
+            run.tasks = Maybe::some(4);
+            run.cpu_millis = Maybe::some(8 * 3_400_000);
+        }
+        let runs: Vec<&Run> = runs.iter().collect();
+        let limits = Limits {
+            node_cpus: crate::model::Known::Value(64),
+            node_memory: crate::model::Known::Value(Bytes(256 * GIB)),
+            ..Limits::default()
+        };
+        let history = History::default();
+        let advice = sizing(&runs, &history, Some(&limits), &BASIS);
+        // Eight CPUs fit on one node: three of four nodes for an hour, four times. 16 GiB on each
+        // are 64 in all; 2 GiB on each are 8 on one, + 30 % = 10.4, so 11: 53 of 64 free.
+        let freed = reclaimable(&runs, &history, &advice)[""];
+        assert_eq!(freed.node_seconds, 4 * 3 * 3600);
+        assert_eq!(freed.mib_seconds, 4 * 53 * 1024 * 3600);
+        assert_eq!((freed.core_seconds, freed.gpu_seconds), (0, 0));
+    }
+
+    #[test]
     fn runs_since_a_change_are_held_against_the_advice_before_it() {
         let mut runs = runs(7);
         for (run, gib) in runs[5..].iter_mut().zip([5, 4]) {

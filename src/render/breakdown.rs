@@ -44,8 +44,9 @@ impl Report for Breakdown {
         if !self.groups.is_empty() {
             page.gap()?;
             table(page, self)?;
-            let bar =
-                "hours and kWh of failed runs; the bar: all that was held, full as far as failed";
+            let hours = "hours and kWh of failed runs";
+            let bar = format!("{hours}; the bar: all that was held, full as far as failed");
+            let bar = if self.by == By::Cause { hours } else { &bar };
             page.entry("", 0, Label::Dim, bar)?;
         }
         freed(page, self)?;

@@ -90,6 +90,7 @@ fn headroom(row: &AdviceRow) -> String {
 }
 
 fn verdict(row: &AdviceRow) -> (Label, String) {
+    // What no record tells, such as a throttle that stands in the script, may yet be there.
     let now = row.now.as_deref().unwrap_or("n/a");
     let then = row.suggestion.as_deref();
     match (row.means, then) {
@@ -102,7 +103,11 @@ fn verdict(row: &AdviceRow) -> (Label, String) {
         (Verdict::Capped, None) => {
             (Label::Bad, format!("{now} is not enough, and there is no more"))
         }
+        (Verdict::Unknown, _) if row.now.is_none() => {
+            (Label::Plain, "not enough evidence".to_owned())
+        }
         (Verdict::Unknown, _) => (Label::Plain, format!("{now}, not enough evidence")),
+        _ if row.now.is_none() => (Label::Plain, "about right as it is".to_owned()),
         _ => (Label::Plain, format!("{now} is about right")),
     }
 }

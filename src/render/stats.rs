@@ -332,7 +332,10 @@ mod tests {
             let line = text.lines().find(|line| line.starts_with(begin));
             line.unwrap_or_else(|| panic!("no {begin}: {text}")).to_owned()
         };
-        assert!(line("wasted ").contains("n/a core-hours; n/a GPU-hours"), "{text}");
+        assert!(
+            line("wasted ").contains("n/a core-hours, n/a node-hours; n/a GPU-hours"),
+            "{text}"
+        );
         assert!(line("energy ").contains("n/a of n/a kWh"), "{text}");
         let cells =
             |begin: &str| line(begin).split_whitespace().map(str::to_owned).collect::<Vec<_>>();

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::*;
+use crate::config::Config;
 use crate::host::Replay;
 use crate::sched::Users;
 

@@ -89,7 +89,8 @@ pub(super) fn advise(subject: &Subject<'_>, cores: &Advice, nodes: Option<&Advic
     let full = current.zip(needed).is_some_and(|(current, needed)| {
         float(needed) >= float(current) * AT_THE_LIMIT && needed <= current
     });
-    if verdict == Verdict::Raise && seen.killed.is_empty() && full {
+    // What filled the limit of one node says nothing of what several fill together.
+    if verdict == Verdict::Raise && seen.killed.is_empty() && full && unit.share == 1 {
         verdict = Verdict::Keep;
         because.push_str(
             "; none died, and at a limit cached files fill what is left: the need may be less",

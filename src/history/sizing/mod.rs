@@ -295,7 +295,7 @@ fn evidence(estimate: &Estimate, risk: f64, verb: &str, unit: impl Fn(u64) -> Am
 
 /// The end of the evidence for what is asked for now: what would be enough.
 fn enough(estimate: &Estimate, amount: Amount) -> String {
-    format!("; with {} % headroom {amount}", estimate.headroom)
+    format!("; with {} % headroom it needs {amount}", estimate.headroom)
 }
 
 /// A percentage without needless decimals: `97.5`, `90`.

@@ -1,5 +1,8 @@
 //! The cases in which other programs advise what makes things worse.
 
+mod ceilings;
+mod spread;
+
 use proptest::prelude::*;
 
 use super::*;
