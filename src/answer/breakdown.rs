@@ -136,9 +136,13 @@ pub fn breakdown_by(
     if dimension == Dimension::Cause {
         // Only runs that failed have a cause; all together are more.
         let all = breakdown(&history, Dimension::Partition, window, &zone, &idle, &mut cause);
-        all.values().for_each(|group| total.merge(group));
+        for group in all.values() {
+            total.merge(group);
+        }
     } else {
-        groups.values().for_each(|group| total.merge(group));
+        for group in groups.values() {
+            total.merge(group);
+        }
     }
     let meter = Meter::new(world.config, question, !total.used.gpus.is_empty());
     let mut all_freed = Freed::default();

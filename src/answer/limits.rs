@@ -195,15 +195,12 @@ impl Ceilings {
         qos.remove("");
         let mut qualities_found = Vec::new();
         if let (Some(source), Some(cluster)) = (source, qos.values().next().copied()) {
-            match qualities(world, source, cluster) {
-                Ok(found) => {
-                    notices.extend(found.age_of("qualities of service"));
-                    qualities_found = found.value;
-                }
-                Err(_) => {
-                    let names: Vec<&str> = qos.keys().map(String::as_str).collect();
-                    notices.extend(unknown("QOS", &names));
-                }
+            if let Ok(found) = qualities(world, source, cluster) {
+                notices.extend(found.age_of("qualities of service"));
+                qualities_found = found.value;
+            } else {
+                let names: Vec<&str> = qos.keys().map(String::as_str).collect();
+                notices.extend(unknown("QOS", &names));
             }
         }
         Self { partitions, qualities: qualities_found }

@@ -147,8 +147,10 @@ pub fn stats(world: World<'_>, question: &Question) -> Result<Stats, AnswerError
     let mut failed = Candidates::new(question.logs.unwrap_or(0));
     let mut notices = source.each(&question.filter, &mut |job| {
         // Runs whose logs may be read wait until they were; the others are done with.
-        let job = if Outcome::of(&job) == Outcome::Failed { failed.offer(job) } else { vec![job] };
-        job.iter().for_each(|job| tally.add(job, |job| cause(&rules, job)));
+        let done = if Outcome::of(&job) == Outcome::Failed { failed.offer(job) } else { vec![job] };
+        for job in &done {
+            tally.add(job, |job| cause(&rules, job));
+        }
     })?;
     let not_asked = failed.left_out;
     let read = logs::read(world, &question.filter, failed.finish(), &mut tally, &rules)?;
@@ -167,15 +169,15 @@ pub fn stats(world: World<'_>, question: &Question) -> Result<Stats, AnswerError
 /// state that says itself what happened.
 pub(super) fn cause(rules: &Rules, job: &Job) -> Option<String> {
     let facts = Facts { job: Some(job), logs: Vec::new(), logs_complete: false };
-    named(decide(rules, &facts), job)
+    let by_state = || job.state.word().to_ascii_lowercase();
+    let says_why = job.state.base != BaseState::Failed;
+    family(decide(rules, &facts)).or_else(|| says_why.then(by_state))
 }
 
-fn named(verdict: Verdict, job: &Job) -> Option<String> {
-    match verdict.causes.into_iter().next() {
-        Some(first) if verdict.outcome == Judged::Cause => Some(first.family.0),
-        _ if job.state.base == BaseState::Failed => None,
-        _ => Some(job.state.word().to_ascii_lowercase()),
-    }
+/// The family of the first cause; `None` where the verdict names none.
+fn family(verdict: Verdict) -> Option<String> {
+    let first = verdict.causes.into_iter().next();
+    first.filter(|_| verdict.outcome == Judged::Cause).map(|first| first.family.0)
 }
 
 /// The report on a tally; whose it is and of when stands in the question.

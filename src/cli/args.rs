@@ -384,6 +384,10 @@ pub(super) struct Sizing {
     /// How many workloads to show; 0 for all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     pub(super) limit: usize,
+
+    /// Ask for the limits of partitions and qualities of service again
+    #[arg(long)]
+    pub(super) fresh: bool,
 }
 
 #[derive(Debug, Args)]
@@ -394,6 +398,10 @@ pub(super) struct Patterns {
     /// How many patterns to show; 0 for all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     pub(super) limit: usize,
+
+    /// Ask for the limits of partitions and qualities of service again
+    #[arg(long)]
+    pub(super) fresh: bool,
 }
 
 #[derive(Debug, Args)]

@@ -159,17 +159,17 @@ fn used(flag: Flag, run: &Run) -> Option<Amount> {
     match flag {
         Flag::Time => run.elapsed.get().map(seconds),
         Flag::Memory => run.node_memory.get().map(|bytes| Amount::Memory(Bytes(bytes))),
-        Flag::CpusPerTask => busy(run.cpu_use()?, run.cpus_per_task()?),
-        Flag::Gpus => busy(run.gpu_use()?, run.gpus.get()?),
+        Flag::CpusPerTask => Some(busy(run.cpu_use()?, run.cpus_per_task()?)),
+        Flag::Gpus => Some(busy(run.gpu_use()?, run.gpus.get()?)),
         _ => None,
     }
 }
 
 /// How many of so many were kept busy on average, in whole ones.
-fn busy(share: f64, of: u32) -> Option<Amount> {
+fn busy(share: f64, of: u32) -> Amount {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a few")]
     let busy = (share * f64::from(of) - 1e-9).ceil().max(0.0) as u64;
-    Some(Amount::Count(busy))
+    Amount::Count(busy)
 }
 
 fn fell_short(flag: Flag, run: &Run) -> bool {

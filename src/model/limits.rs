@@ -166,7 +166,7 @@ mod tests {
     }
 
     /// `man sacctmgr`: the limits of the partition's QOS override those of the job's, unless the
-    /// job's has the flag OverPartQOS.
+    /// job's has the flag `OverPartQOS`.
     #[test]
     fn the_partition_s_quality_of_service_decides_unless_the_job_s_overrides_it() {
         let told = |flags: &[&str]| {

@@ -62,10 +62,15 @@ fn sentence(breakdown: &Breakdown) -> String {
     let runs = text::count(total.used.runs, "run");
     let rate = match total.failure_rate.rate {
         Some(rate) => format!("{} % failed", percent(rate)),
-        None => return format!("{runs}, none of which completed or failed"),
+        None => "none of them completed or failed".to_owned(),
     };
     let (failed, used) = (amounts(&total.failed), amounts(&total.used));
-    format!("{runs}: {rate}, which held at most {failed}; all held {used}")
+    let wasted = if total.failed.runs > 0 {
+        format!(", which wasted at most {failed}")
+    } else {
+        String::new()
+    };
+    format!("{runs} held {used}; {rate}{wasted}")
 }
 
 /// What advice would have left free, by account.

@@ -16,12 +16,15 @@ use super::surroundings::FoundScript;
 /// A cluster, as the job's record or its id names it.
 type ClusterName = Option<String>;
 
+/// What a cluster said, or why it did not.
+type Answer<T> = Result<Dated<T>, SchedError>;
+
 /// What was asked for already.
 pub(in crate::answer) struct Shared<'w> {
     pub(super) world: World<'w>,
     scripts: Mutex<BTreeMap<(ClusterName, u64), Arc<FoundScript>>>,
-    limits: Mutex<BTreeMap<(ClusterName, String), Result<Dated<Limits>, SchedError>>>,
-    qualities: Mutex<BTreeMap<ClusterName, Result<Dated<Vec<Qos>>, SchedError>>>,
+    limits: Mutex<BTreeMap<(ClusterName, String), Answer<Limits>>>,
+    qualities: Mutex<BTreeMap<ClusterName, Answer<Vec<Qos>>>>,
     pasts: Mutex<BTreeMap<PastKey, Option<Arc<History>>>>,
 }
 

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::amount::{Amount, Meter};
-use super::{cause, named};
+use super::{cause, family};
 use crate::answer::diagnose::{Engine, Hints, Shared, by_its_logs};
 use crate::answer::{AnswerError, World};
 use crate::classify::Rules;
@@ -90,7 +90,7 @@ fn cost(job: &Job) -> u64 {
 
 /// The sums of what was read.
 #[derive(Default)]
-pub(super) struct Read {
+pub(super) struct Sums {
     read: u64,
     named: u64,
     without: u64,
@@ -100,7 +100,7 @@ pub(super) struct Read {
     pub(super) notices: Vec<Notice>,
 }
 
-impl Read {
+impl Sums {
     pub(super) fn told(&self, not_tried: u64, meter: &Meter) -> LogsRead {
         LogsRead {
             read: self.read,
@@ -121,8 +121,8 @@ pub(super) fn read(
     (runs, rest): (Vec<Job>, Vec<Job>),
     tally: &mut Tally,
     rules: &Rules,
-) -> Result<Read, AnswerError> {
-    let mut told = Read { rest: rest.len() as u64, ..Read::default() };
+) -> Result<Sums, AnswerError> {
+    let mut told = Sums { rest: rest.len() as u64, ..Sums::default() };
     for job in &rest {
         tally.add(job, |job| cause(rules, job));
     }
@@ -139,6 +139,8 @@ pub(super) fn read(
     for runs in runs.chunks(AT_ONCE) {
         let mut ids: Vec<JobId> =
             runs.iter().map(|run| JobId { cluster: cluster.cloned(), ..run.id.clone() }).collect();
+        // Of a requeued job several runs may be among them.
+        ids.sort_by_cached_key(ToString::to_string);
         ids.dedup();
         let records = match source.several(&ids) {
             Ok(found) => found.value,
@@ -172,7 +174,7 @@ pub(super) fn read(
                 continue;
             };
             told.read += 1;
-            let by_logs = named(judged.verdict, run);
+            let by_logs = family(judged.verdict);
             told.named += u64::from(by_record.is_none() && by_logs.is_some());
             tally.add(run, |_| by_logs.or(by_record));
             let saved = judged.checkpoint.and_then(|at| at.to_zoned_datetime(zone.clone()).ok());

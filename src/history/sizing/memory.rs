@@ -95,8 +95,11 @@ pub(super) fn advise(subject: &Subject<'_>, cores: &Advice, nodes: Option<&Advic
         because.push_str(
             "; none died, and at a limit cached files fill what is left: the need may be less",
         );
-    } else if verdict == Verdict::Keep && seen.withdrawn.is_empty() && estimate.quantile.is_some() {
-        because.push_str(&super::enough(&estimate, Amount::Memory(suggestion)));
+    } else if verdict == Verdict::Keep
+        && seen.withdrawn.is_empty()
+        && let (Some(current), Some(needed)) = (current, needed)
+    {
+        because.push_str(&super::leaves(current, needed));
     }
     if let Some(most) = subject.limits.and_then(|limits| limits.memory_per_node(unit.nodes)) {
         let room = most.value.0 / unit.then_per_node / Bytes::MIB * Bytes::MIB;

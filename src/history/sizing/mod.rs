@@ -293,9 +293,10 @@ fn evidence(estimate: &Estimate, risk: f64, verb: &str, unit: impl Fn(u64) -> Am
     }
 }
 
-/// The end of the evidence for what is asked for now: what would be enough.
-fn enough(estimate: &Estimate, amount: Amount) -> String {
-    format!("; with {} % headroom it needs {amount}", estimate.headroom)
+/// The end of the evidence for what stays as it is: what it leaves.
+fn leaves(current: u64, needed: u64) -> String {
+    let headroom = current.saturating_sub(needed).saturating_mul(100) / needed.max(1);
+    format!("; that leaves {headroom} % headroom")
 }
 
 /// A percentage without needless decimals: `97.5`, `90`.

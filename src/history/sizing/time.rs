@@ -70,6 +70,12 @@ pub(super) fn advise(subject: &Subject<'_>) -> Advice {
         Some(limit) if float(wanted) <= float(limit) * WORTH => Verdict::Lower,
         Some(_) => Verdict::Keep,
     };
+    if verdict == Verdict::Raise && hung >= LEAST_RUNS.max(reached.len()) as u64 {
+        let because = because
+            + ": as many as reached it, so those may have stood still as well, which more time \
+               does not mend";
+        return Advice::unknown(Flag::Time, now, told, because);
+    }
     let most = subject.limits.and_then(Limits::longest);
     if let Some(most) = most.filter(|most| wanted > most.value.as_seconds())
         && verdict != Verdict::Keep
@@ -83,8 +89,8 @@ pub(super) fn advise(subject: &Subject<'_>) -> Advice {
     }
     let stays = verdict == Verdict::Keep
         || (verdict == Verdict::Capped && limit.is_some_and(|limit| limit >= wanted));
-    if verdict == Verdict::Keep && estimate.quantile.is_some() {
-        because.push_str(&super::enough(&estimate, seconds_of(wanted)));
+    if let (Verdict::Keep, Some(limit), Some(needed)) = (verdict, limit, estimate.quantile) {
+        because.push_str(&super::leaves(limit, needed));
     }
     Advice {
         flag: Flag::Time,

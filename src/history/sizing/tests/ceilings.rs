@@ -34,7 +34,8 @@ fn no_more_is_advised_than_the_quality_of_service_allows() {
     };
     let fits = under(&short(), Flag::Time, &long(5));
     assert_eq!((fits.verdict, fits.suggestion), (Verdict::Keep, None), "{fits:?}");
-    assert!(fits.because.ends_with("with 30 % headroom it needs 06:30:00"), "{}", fits.because);
+    // Six hours are a fifth more than five.
+    assert!(fits.because.ends_with("that leaves 20 % headroom"), "{}", fits.because);
     let time = under(&short(), Flag::Time, &long(8));
     assert_eq!((time.verdict, time.suggestion), (Verdict::Capped, Some(hours(8))));
     assert!(time.because.contains("QOS short allows 08:00:00 at most"), "{}", time.because);
@@ -98,6 +99,24 @@ fn what_was_measured_above_its_own_limit_says_nothing() {
     let advice = on(Flag::Memory, &above(2));
     assert_eq!((advice.verdict, advice.suggestion), (Verdict::Lower, Some(gib(6))));
     assert!(advice.because.contains("2 runs left out, measured above the limit they had"));
+}
+
+#[test]
+fn more_time_is_not_advised_where_as_many_hung_as_ran_out_of_it() {
+    let ended = |hung: u32| {
+        runs(12, move |number, run| {
+            if number < 6 {
+                run.state = BaseState::Timeout;
+                run.elapsed = Maybe::some(2 * HOUR);
+                let busy = if number < hung { 500 } else { u64::from(HOUR) * 1900 };
+                run.cpu_millis = Maybe::some(busy);
+            }
+        })
+    };
+    assert_eq!(on(Flag::Time, &ended(2)).verdict, Verdict::Raise);
+    let advice = on(Flag::Time, &ended(3));
+    assert_eq!((advice.verdict, advice.suggestion), (Verdict::Unknown, None));
+    assert!(advice.because.contains("3 runs left out that hung: as many as reached it"));
 }
 
 #[test]

@@ -142,7 +142,9 @@ fn a_throttle_that_is_there_is_not_set_again() {
     let mut waves = vec![(5, 600); 8];
     waves.extend([(20, 2400); 2]);
     let mut runs = array(&waves);
-    runs.iter_mut().for_each(|run| run.submit_line = Some(line));
+    for run in &mut runs {
+        run.submit_line = Some(line);
+    }
     let runs: Vec<&Run> = runs.iter().collect();
     let advice = sizing(&runs, &history, None, &BASIS).pop().expect("advice");
     assert_eq!((advice.flag, advice.now), (Flag::Array, Some(Amount::AtATime(5))));
