@@ -8,7 +8,7 @@ use super::past::Wanted;
 use super::scope::{self, Scope};
 use super::sizing::Reclaimable;
 use super::stats::{
-    Amount, EnergyNotes, LogsRead, Meter, Question, Rate, by_waste, cause, rate, stats,
+    Amount, EnergyNotes, LogsRead, Meter, Question, Rate, by_waste, cause, no_cause, rate, stats,
 };
 use super::{AnswerError, World, mask};
 use crate::classify::Rules;
@@ -18,6 +18,9 @@ use crate::history::sizing::{Basis, sizing};
 use crate::history::workloads::workloads;
 use crate::model::{History, Idle, Notice, Run};
 use crate::text;
+
+/// What stands for a cause that nothing names.
+const UNKNOWN: &str = "unknown";
 
 /// By what the sums are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -125,7 +128,7 @@ pub fn breakdown_by(
         let facts = (run.state, run.exit, run.derived_exit, run.out_of_memory, run.reason);
         let ask = || rules.as_ref().and_then(|rules| cause(rules, &run.as_job(&history.names)));
         let named: &Option<String> = known.entry(facts).or_insert_with(ask);
-        named.clone().unwrap_or_else(|| "unknown".to_owned())
+        named.clone().unwrap_or_else(|| UNKNOWN.to_owned())
     };
     let groups = breakdown(&history, dimension, window, &zone, &idle, &mut cause);
     let freed = match dimension {
@@ -164,6 +167,11 @@ pub fn breakdown_by(
         let runs = text::count(total.used.unrecorded, "run");
         let text = format!("{runs} not recorded with what it held or how long: in no sum");
         notices.push(Notice::warning("unrecorded-allocation", text));
+    }
+    if let Some(unknown) = groups.get(UNKNOWN).filter(|_| dimension == Dimension::Cause) {
+        let failed = total.failed.runs;
+        let notice = no_cause(unknown.failed.runs, failed, false);
+        notices.push(Notice { hint: None, ..notice });
     }
     #[expect(clippy::cast_precision_loss, reason = "two digits are told")]
     let kwh = total.joules as f64 / 3_600_000.0;

@@ -153,10 +153,10 @@ pub fn stats(world: World<'_>, question: &Question) -> Result<Stats, AnswerError
         }
     })?;
     let not_asked = failed.left_out;
-    let read = logs::read(world, &question.filter, failed.finish(), &mut tally, &rules)?;
+    let read = logs::read(world, &backend, &question.filter, failed.finish(), &mut tally, &rules)?;
     let scope = Scope::of(world, &question.filter, &History::default());
     let meter = Meter::new(world.config, question, tally.names_gpus);
-    let mut report = report(&tally, &meter);
+    let mut report = report(&tally, &meter, question.logs.is_some());
     report.logs = question.logs.is_some().then(|| read.told(not_asked, &meter));
     (report.since, report.until, report.users) = (scope.since, scope.until, scope.users);
     notices.extend(read.notices);
@@ -181,7 +181,7 @@ fn family(verdict: Verdict) -> Option<String> {
 }
 
 /// The report on a tally; whose it is and of when stands in the question.
-fn report(tally: &Tally, meter: &Meter) -> Stats {
+fn report(tally: &Tally, meter: &Meter, by_logs: bool) -> Stats {
     let outcomes = tally.all();
     let all = outcomes.held(&Outcome::ENDED);
     let runs = runs(&outcomes, tally.failed_steps);
@@ -222,7 +222,7 @@ fn report(tally: &Tally, meter: &Meter) -> Stats {
         unknown_exits,
         partitions,
         energy: meter.notes(&all),
-        notices: notices(&runs, &all, tally),
+        notices: notices(&runs, &all, tally, by_logs),
         runs,
     }
 }
@@ -255,7 +255,23 @@ fn partition(meter: &Meter, name: Option<&str>, outcomes: &Outcomes) -> Option<P
     })
 }
 
-fn notices(runs: &Runs, all: &Held, tally: &Tally) -> Vec<Notice> {
+/// Runs whose cause is not known, and what would say more.
+pub(super) fn no_cause(unknown: u64, failed: u64, by_logs: bool) -> Notice {
+    let (who, hint) = if by_logs {
+        ("neither the record nor a log that was read", "jobwise diagnose JOB reads all of its logs")
+    } else {
+        (
+            "the record alone",
+            "--logs reads the logs of those that held most; diagnose JOB those of one",
+        )
+    };
+    let of = text::count(failed, "failed run");
+    let names = format!("{who} names a cause for {unknown} of {of}");
+    let text = if by_logs { names } else { names.replace("names a cause", "names no cause") };
+    Notice::info("cause-not-recorded", text).hint(hint)
+}
+
+fn notices(runs: &Runs, all: &Held, tally: &Tally, by_logs: bool) -> Vec<Notice> {
     let mut notices = Vec::new();
     if all.unrecorded > 0 {
         notices.push(Notice::warning(
@@ -279,12 +295,7 @@ fn notices(runs: &Runs, all: &Held, tally: &Tally) -> Vec<Notice> {
         ));
     }
     if let Some(unknown) = tally.causes.get(&None) {
-        let of = text::count(runs.failed, "failed run");
-        let text = format!("the record alone names no cause for {} of {of}", unknown.runs);
-        notices.push(
-            Notice::info("cause-not-recorded", text)
-                .hint("--logs reads the logs of those that held most; diagnose JOB those of one"),
-        );
+        notices.push(no_cause(unknown.runs, runs.failed, by_logs));
     }
     if runs.completed_with_failed_step > 0 {
         let completed = text::count(runs.completed_with_failed_step, "completed run");

@@ -250,7 +250,7 @@ fn no_script(tried: &[String]) -> Notice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{BaseState, Known, Maybe, RunPart, Source, State};
+    use crate::model::{BaseState, Known, Maybe, RunPart, Source, State, Tres};
 
     const GIB: u64 = Bytes::GIB;
 
@@ -292,6 +292,15 @@ mod tests {
         let memory = advised.memory().expect("advice");
         assert_eq!(memory.value, Bytes(64 * GIB));
         assert!(memory.because.starts_with("9 runs, the most that one used on a node was 47G"));
+        // The same per GPU: 61.1 over four is 15.3, so 16, and 64 on the node.
+        let line = past.names.intern("sbatch --gpus=4 --mem-per-gpu=16G assemble.sh");
+        for run in &mut past.runs {
+            run.gpus = Maybe::some(4);
+            run.submit_line = Some(line);
+        }
+        let job_of_gpus = Job { allocated: Tres::parse("gres/gpu=4"), ..job(9) };
+        let per_gpu = Advised::of(&job_of_gpus, Some(&past), None, idle);
+        assert_eq!(per_gpu.memory().expect("advice").value, Bytes(64 * GIB));
         // Of another number nothing is known, and without a past nothing.
         assert_eq!(Advised::of(&job(10), Some(&past), None, idle).memory(), None);
         assert_eq!(Advised::of(&job(9), None, None, idle).memory(), None);

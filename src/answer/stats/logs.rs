@@ -15,7 +15,7 @@ use crate::answer::{AnswerError, World};
 use crate::classify::Rules;
 use crate::history::{Held, Tally};
 use crate::model::{Job, JobId, Notice};
-use crate::sched::{Filter, SchedError};
+use crate::sched::{Backend, Filter, SchedError};
 
 /// So much of one log: a quarter of it at the beginning, the rest at the end.
 const BYTES: u64 = 16 << 20;
@@ -117,6 +117,7 @@ impl Sums {
 /// Reads the logs of runs, and adds all of them to the tally: those with logs by what these say.
 pub(super) fn read(
     world: World<'_>,
+    backend: &Backend<'_>,
     filter: &Filter,
     (runs, rest): (Vec<Job>, Vec<Job>),
     tally: &mut Tally,
@@ -129,7 +130,6 @@ pub(super) fn read(
     if runs.is_empty() {
         return Ok(told);
     }
-    let backend = world.backend();
     let Some(source) = backend.jobs.as_ref() else { return Ok(told) };
     let (engine, _) = Engine::start(world)?;
     let engine = engine.up_to(BYTES);
@@ -164,7 +164,7 @@ pub(super) fn read(
         };
         let judged: Vec<_> = runs
             .par_iter()
-            .map(|run| of(run).and_then(|job| by_its_logs(&engine, &shared, &backend, job, &hints)))
+            .map(|run| of(run).and_then(|job| by_its_logs(&engine, &shared, backend, job, &hints)))
             .collect();
         for (run, judged) in runs.iter().zip(judged) {
             let by_record = cause(rules, run);
