@@ -1,19 +1,26 @@
 //! Who, what, where and when used the cluster and wasted it?
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
 use super::past::Wanted;
 use super::scope::{self, Scope};
-use super::stats::{Amount, EnergyNotes, Meter, Question, Rate, rate, stats};
+use super::sizing::Reclaimable;
+use super::stats::{
+    Amount, EnergyNotes, LogsRead, Meter, Question, Rate, by_waste, cause, no_cause, rate, stats,
+};
 use super::{AnswerError, World, mask};
+use crate::classify::Rules;
 use crate::history::breakdown::{Dimension, Group, breakdown};
 use crate::history::reclaim::{Freed, reclaimable};
 use crate::history::sizing::{Basis, sizing};
 use crate::history::workloads::workloads;
 use crate::model::{History, Idle, Notice, Run};
 use crate::text;
+
+/// What stands for a cause that nothing names.
+const UNKNOWN: &str = "unknown";
 
 /// By what the sums are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -53,6 +60,8 @@ pub struct Breakdown {
     pub energy: EnergyNotes,
     /// What was measured instead, where runs had nodes to themselves.
     pub measured: Option<Measured>,
+    /// What the logs added to the causes, where they were asked for.
+    pub logs: Option<LogsRead>,
     /// What the answer lacks.
     pub notices: Vec<Notice>,
 }
@@ -74,23 +83,8 @@ pub struct GroupRow {
     pub preempted: Option<Amount>,
     /// Those that completed and did nothing: idle cores, or GPUs at 0 %.
     pub idle: Option<Amount>,
-    /// Hours of nodes that were held whole or in part.
-    pub node_hours: Option<f64>,
-    /// Those of failed runs.
-    pub failed_node_hours: Option<f64>,
     /// What sizing's advice would have left free.
     pub reclaimable: Option<Reclaimable>,
-}
-
-/// What advice would have left free.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Reclaimable {
-    /// Core-hours.
-    pub core_hours: f64,
-    /// GPU-hours.
-    pub gpu_hours: f64,
-    /// GiB of memory times hours.
-    pub memory_gib_hours: f64,
 }
 
 /// Energy that meters saw.
@@ -110,7 +104,9 @@ pub fn breakdown_by(
     by: By,
 ) -> Result<Breakdown, AnswerError> {
     let dimension = match by {
-        By::Cause => return causes(world, question),
+        // The cluster tells of whole records, and cheaper without steps; files tell of runs.
+        By::Cause if wanted.files.is_empty() => return causes(world, question),
+        By::Cause => Dimension::Cause,
         By::User => Dimension::User,
         By::Account => Dimension::Account,
         By::Qos => Dimension::Qos,
@@ -122,14 +118,34 @@ pub fn breakdown_by(
     let idle = scope::idle(world.config);
     let window = (wanted.filter.since.as_second(), wanted.filter.until.as_second());
     let zone = world.cluster.zone();
-    let groups = breakdown(&history, dimension, window, &zone, &idle);
+    let rules = match dimension {
+        Dimension::Cause => Some(Rules::new(world.notes()?.families)),
+        _ => None,
+    };
+    let mut known = HashMap::new();
+    let mut cause = |run: &Run| {
+        // What decides is the same for most runs.
+        let facts = (run.state, run.exit, run.derived_exit, run.out_of_memory, run.reason);
+        let ask = || rules.as_ref().and_then(|rules| cause(rules, &run.as_job(&history.names)));
+        let named: &Option<String> = known.entry(facts).or_insert_with(ask);
+        named.clone().unwrap_or_else(|| UNKNOWN.to_owned())
+    };
+    let groups = breakdown(&history, dimension, window, &zone, &idle, &mut cause);
     let freed = match dimension {
         Dimension::Account => reclaimable_by_account(&history, &idle),
         _ => BTreeMap::new(),
     };
     let mut total = Group::default();
-    for group in groups.values() {
-        total.merge(group);
+    if dimension == Dimension::Cause {
+        // Only runs that failed have a cause; all together are more.
+        let all = breakdown(&history, Dimension::Partition, window, &zone, &idle, &mut cause);
+        for group in all.values() {
+            total.merge(group);
+        }
+    } else {
+        for group in groups.values() {
+            total.merge(group);
+        }
     }
     let meter = Meter::new(world.config, question, !total.used.gpus.is_empty());
     let mut all_freed = Freed::default();
@@ -152,6 +168,11 @@ pub fn breakdown_by(
         let text = format!("{runs} not recorded with what it held or how long: in no sum");
         notices.push(Notice::warning("unrecorded-allocation", text));
     }
+    if let Some(unknown) = groups.get(UNKNOWN).filter(|_| dimension == Dimension::Cause) {
+        let failed = total.failed.runs;
+        let notice = no_cause(unknown.failed.runs, failed, false);
+        notices.push(Notice { hint: None, ..notice });
+    }
     #[expect(clippy::cast_precision_loss, reason = "two digits are told")]
     let kwh = total.joules as f64 / 3_600_000.0;
     Ok(Breakdown {
@@ -162,6 +183,7 @@ pub fn breakdown_by(
         groups: rows,
         energy: meter.notes(&total.used),
         measured: (total.metered > 0).then_some(Measured { kwh, runs: total.metered }),
+        logs: None,
         notices: mask::notices(notices),
     })
 }
@@ -177,9 +199,12 @@ fn causes(world: World<'_>, question: &Question) -> Result<Breakdown, AnswerErro
         cancelled: None,
         preempted: None,
         idle: None,
-        node_hours: None,
-        failed_node_hours: None,
         reclaimable: None,
+    };
+    let total = GroupRow {
+        cancelled: Some(stats.cancelled.clone()),
+        preempted: Some(stats.preempted.clone()),
+        ..bare(None, stats.failure_rate, &stats.used, &stats.wasted)
     };
     let groups = stats.causes.iter().map(|row| {
         let runs = row.wasted.runs;
@@ -189,10 +214,11 @@ fn causes(world: World<'_>, question: &Question) -> Result<Breakdown, AnswerErro
         schema: "jobwise/breakdown/1",
         scope: Scope { since: stats.since, until: stats.until, users: stats.users.clone() },
         by: By::Cause,
-        total: bare(None, stats.failure_rate, &stats.used, &stats.wasted),
+        total,
         groups: groups.collect(),
         energy: stats.energy,
         measured: None,
+        logs: stats.logs,
         notices: stats.notices,
     })
 }
@@ -213,8 +239,6 @@ fn reclaimable_by_account(history: &History, idle: &Idle) -> BTreeMap<String, Fr
 }
 
 fn row(meter: &Meter, name: Option<&str>, group: &Group, freed: Option<Freed>) -> GroupRow {
-    let recorded = group.used.is_recorded();
-    let hours = |seconds: u64| recorded.then(|| scope::hours(seconds));
     GroupRow {
         name: name.filter(|name| !name.is_empty()).map(text::masked),
         failure_rate: rate(group.failed.runs, group.completed),
@@ -223,17 +247,6 @@ fn row(meter: &Meter, name: Option<&str>, group: &Group, freed: Option<Freed>) -
         cancelled: Some(meter.amount(&group.cancelled)),
         preempted: Some(meter.amount(&group.preempted)),
         idle: Some(meter.amount(&group.idle)),
-        node_hours: hours(group.node_seconds),
-        failed_node_hours: hours(group.failed_node_seconds),
-        reclaimable: freed.map(|freed| Reclaimable {
-            core_hours: scope::hours(freed.core_seconds),
-            gpu_hours: scope::hours(freed.gpu_seconds),
-            memory_gib_hours: scope::hours(freed.mib_seconds / 1024),
-        }),
+        reclaimable: freed.map(Reclaimable::from),
     }
-}
-
-fn by_waste(a: &Amount, b: &Amount) -> std::cmp::Ordering {
-    let energy = |amount: &Amount| amount.kwh.map_or(-1.0, |kwh| kwh.value);
-    energy(b).total_cmp(&energy(a)).then(b.runs.cmp(&a.runs))
 }

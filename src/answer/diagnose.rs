@@ -1,5 +1,6 @@
 //! Why did this job end as it did, and what exactly do I change?
 
+mod by_logs;
 mod change;
 mod fix;
 mod history;
@@ -28,6 +29,7 @@ use crate::patch::Patch;
 use crate::retrieve::{Library, Match, Method, Query, Wants};
 use crate::sched::{Backend, SchedError};
 
+pub(super) use by_logs::by_its_logs;
 use fix::fix;
 pub use fix::{Fix, OwnPage};
 pub use offers::{Offer, Refusable};

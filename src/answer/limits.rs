@@ -1,41 +1,45 @@
-//! The limits of a partition, which every change and every size must stay within.
+//! The limits of partitions and qualities of service, which every change and every size must stay
+//! within.
 //!
 //! They change only with the site's configuration. Those of each cluster are remembered for a day
 //! in our own folder, and whoever rests on remembered ones says how old they are. A refusal is
 //! never remembered, nor is anything of a cluster whose name is not known.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::World;
-use crate::model::{Limits, Notice};
+use super::past::Wanted;
+use crate::history::workloads::Workload;
+use crate::model::{History, Limits, Notice, Qos, Run};
 use crate::sched::SchedError;
 use crate::sched::slurm::Jobs;
+use crate::text;
 
-/// The file in our own folder.
-const FILE: &str = "limits.json";
+/// A file in our own folder.
+const PARTITIONS: &str = "limits.json";
+const QUALITIES: &str = "qos.json";
+/// What all qualities of service of a cluster are kept under: they are asked for together.
+const ALL: &str = "all";
 
-/// Limits, and when the cluster named them.
+/// What a cluster said, and when.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Dated {
+pub(super) struct Dated<T> {
     asked: Timestamp,
-    limits: Limits,
-    /// How old they are, where they were remembered.
+    /// What it said.
+    pub(super) value: T,
+    /// How old it is, where it was remembered.
     #[serde(skip)]
     age: Option<SignedDuration>,
 }
 
-impl Dated {
-    /// The limits themselves.
-    pub(super) fn limits(&self) -> &Limits {
-        &self.limits
-    }
-
-    /// How old they are, where that is worth telling: of a question that is asked twice in a row
-    /// the answers are the same to the byte.
-    pub(super) fn age(&self) -> Option<Notice> {
+impl<T> Dated<T> {
+    /// How old that is, where it is worth telling: of a question that is asked twice in a row the
+    /// answers are the same to the byte.
+    fn age_of(&self, what: &str) -> Option<Notice> {
         const WORTH_TELLING: i64 = 15;
         let minutes = self.age?.as_mins();
         if minutes < WORTH_TELLING {
@@ -43,14 +47,17 @@ impl Dated {
         }
         let age =
             if minutes < 90 { format!("{minutes} min") } else { format!("{} h", minutes / 60) };
-        let partition = &self.limits.partition;
-        let text = format!("the limits of partition {partition} were asked for {age} ago");
+        let text = format!("the limits of {what} were asked for {age} ago");
         Some(Notice::info("limits-remembered", text).hint("--fresh asks again"))
     }
 }
 
-/// What the file holds: limits by cluster and partition.
-type Kept = BTreeMap<String, BTreeMap<String, Dated>>;
+impl Dated<Limits> {
+    /// How old they are, where that is worth telling.
+    pub(super) fn age(&self) -> Option<Notice> {
+        self.age_of(&format!("partition {}", self.value.partition))
+    }
+}
 
 /// The limits of a partition of a cluster: remembered ones, or those that the scheduler names now.
 pub(super) fn of(
@@ -58,44 +65,168 @@ pub(super) fn of(
     source: &Jobs<'_>,
     cluster: Option<&str>,
     partition: &str,
-) -> Result<Dated, SchedError> {
-    if let Some(dated) = recall(world, cluster, partition) {
+) -> Result<Dated<Limits>, SchedError> {
+    remembered(world, PARTITIONS, cluster, partition, || source.limits(partition))
+}
+
+/// The qualities of service of a cluster, all in one question.
+pub(super) fn qualities(
+    world: World<'_>,
+    source: &Jobs<'_>,
+    cluster: Option<&str>,
+) -> Result<Dated<Vec<Qos>>, SchedError> {
+    remembered(world, QUALITIES, cluster, ALL, || source.qualities())
+}
+
+fn remembered<T: Clone + Serialize + DeserializeOwned>(
+    world: World<'_>,
+    file: &str,
+    cluster: Option<&str>,
+    key: &str,
+    ask: impl FnOnce() -> Result<T, SchedError>,
+) -> Result<Dated<T>, SchedError> {
+    if let Some(dated) = recall(world, file, cluster, key) {
         return Ok(dated);
     }
-    let limits = source.limits(partition)?;
-    let dated = Dated { asked: world.cluster.now(), limits, age: None };
-    keep(world, cluster, partition, &dated);
+    let dated = Dated { asked: world.cluster.now(), value: ask()?, age: None };
+    keep(world, file, cluster, key, &dated);
     Ok(dated)
 }
+
+/// What a file holds, by cluster.
+type Kept<T> = BTreeMap<String, BTreeMap<String, Dated<T>>>;
 
 fn lasts(world: World<'_>) -> SignedDuration {
     SignedDuration::from_secs(world.config.settings.scheduler.limits_seconds.into())
 }
 
 /// Everything remembered; nothing where that may not be used or cannot be read.
-fn kept(world: World<'_>) -> Option<Kept> {
+fn kept<T: DeserializeOwned>(world: World<'_>, file: &str) -> Option<Kept<T>> {
     let store = world.store.filter(|_| world.live && !lasts(world).is_zero())?;
-    let bytes = store.read(FILE).ok().flatten().unwrap_or_default();
+    let bytes = store.read(file).ok().flatten().unwrap_or_default();
     Some(serde_json::from_slice(&bytes).unwrap_or_default())
 }
 
-fn recall(world: World<'_>, cluster: Option<&str>, partition: &str) -> Option<Dated> {
+fn recall<T: DeserializeOwned>(
+    world: World<'_>,
+    file: &str,
+    cluster: Option<&str>,
+    key: &str,
+) -> Option<Dated<T>> {
     if world.fresh {
         return None;
     }
-    let dated = kept(world)?.remove(cluster?)?.remove(partition)?;
+    let dated: Dated<T> = kept(world, file)?.remove(cluster?)?.remove(key)?;
     let age = world.cluster.now().duration_since(dated.asked);
     // What was asked in the future was asked by another clock.
     let holds = !age.is_negative() && age < lasts(world);
     holds.then_some(Dated { age: Some(age), ..dated })
 }
 
-/// Keeps limits for the next question. If they cannot be kept it asks again: no harm is done.
-fn keep(world: World<'_>, cluster: Option<&str>, partition: &str, dated: &Dated) {
-    let (Some(mut kept), Some(cluster)) = (kept(world), cluster) else { return };
-    let partitions = kept.entry(cluster.to_owned()).or_default();
-    partitions.insert(partition.to_owned(), dated.clone());
+/// Keeps an answer for the next question. If it cannot be kept it asks again: no harm is done.
+fn keep<T: Clone + Serialize + DeserializeOwned>(
+    world: World<'_>,
+    file: &str,
+    cluster: Option<&str>,
+    key: &str,
+    dated: &Dated<T>,
+) {
+    let (Some(mut kept), Some(cluster)) = (kept::<T>(world, file), cluster) else { return };
+    kept.entry(cluster.to_owned()).or_default().insert(key.to_owned(), dated.clone());
     if let (Some(store), Ok(bytes)) = (world.store, serde_json::to_vec(&kept)) {
-        let _ = store.replace(FILE, &bytes);
+        let _ = store.replace(file, &bytes);
     }
+}
+
+/// A controller is asked for the limits of at most this many partitions.
+const MOST_PARTITIONS: usize = 8;
+
+/// The limits that matter for a number of workloads, each asked for once.
+pub(super) struct Ceilings {
+    partitions: BTreeMap<String, Limits>,
+    qualities: Vec<Qos>,
+}
+
+impl Ceilings {
+    pub(super) fn ask<'w>(
+        world: World<'_>,
+        wanted: &Wanted,
+        history: &History,
+        workloads: impl Iterator<Item = &'w Workload>,
+        notices: &mut Vec<Notice>,
+    ) -> Self {
+        let mut seen = BTreeSet::new();
+        let mut names = Vec::new();
+        let mut qos: BTreeMap<String, Option<&str>> = BTreeMap::new();
+        for workload in workloads {
+            let name = history.text(workload.partition);
+            let runs = || workload.runs(history);
+            // The scheduler at hand is asked, whatever cluster was named.
+            let own = runs().find_map(|run| run.cluster);
+            let own = own.map(|cluster| history.names.get(cluster));
+            let cluster = own.filter(|_| wanted.filter.clusters.is_empty());
+            if let Some(last) = last(history, workload) {
+                qos.insert(history.text(last.qos).to_owned(), cluster);
+            }
+            // A list of partitions is what a waiting job asked for.
+            if !name.is_empty() && !name.contains(',') && seen.insert(name) {
+                names.push((name, cluster));
+            }
+        }
+        // Files may be of another cluster, whose partitions have the same names.
+        let backend = (wanted.files.is_empty() || !world.live).then(|| world.backend());
+        let source = backend.as_ref().and_then(|backend| backend.jobs.as_ref());
+        let mut partitions = BTreeMap::new();
+        let mut without: Vec<&str> =
+            names.iter().skip(MOST_PARTITIONS).map(|(name, _)| *name).collect();
+        for (name, cluster) in names.into_iter().take(MOST_PARTITIONS) {
+            match source.and_then(|source| of(world, source, cluster, name).ok()) {
+                Some(found) => {
+                    notices.extend(found.age());
+                    if let Some(own) = &found.value.qos {
+                        qos.insert(own.clone(), cluster);
+                    }
+                    partitions.insert(name.to_owned(), found.value);
+                }
+                None => without.push(name),
+            }
+        }
+        notices.extend(unknown("partition", &without));
+        qos.remove("");
+        let mut qualities_found = Vec::new();
+        if let (Some(source), Some(cluster)) = (source, qos.values().next().copied()) {
+            if let Ok(found) = qualities(world, source, cluster) {
+                notices.extend(found.age_of("qualities of service"));
+                qualities_found = found.value;
+            } else {
+                let names: Vec<&str> = qos.keys().map(String::as_str).collect();
+                notices.extend(unknown("QOS", &names));
+            }
+        }
+        Self { partitions, qualities: qualities_found }
+    }
+
+    /// The limits of a workload's next run: those of its last one's partition and quality of
+    /// service.
+    pub(super) fn of(&self, history: &History, workload: &Workload) -> Option<Limits> {
+        let qos = last(history, workload).map(|run| history.text(run.qos));
+        let partition = history.text(workload.partition);
+        let bare = || Limits { partition: partition.to_owned(), ..Limits::default() };
+        let known = self.partitions.get(partition).cloned();
+        let known = known.or_else(|| (!self.qualities.is_empty()).then(bare))?;
+        Some(known.under(qos, &self.qualities))
+    }
+}
+
+fn last<'h>(history: &'h History, workload: &'h Workload) -> Option<&'h Run> {
+    workload.runs(history).next_back()
+}
+
+fn unknown(what: &str, names: &[&str]) -> Option<Notice> {
+    let plural = if what == "QOS" || names.len() == 1 { "" } else { "s" };
+    let text = format!(
+        "the limits of {what}{plural} {} are unknown: advice is not capped by them",
+        text::join(names, "and")
+    );
+    (!names.is_empty()).then(|| Notice::warning("no-limits", text))
 }

@@ -2,14 +2,13 @@
 
 use serde::Serialize;
 
+use super::limits::Ceilings;
 use super::past::Wanted;
 use super::scope::{self, Scope, WorkloadName};
-use super::sizing::Ceilings;
 use super::{AnswerError, World, mask};
-use crate::history::Summary;
 use crate::history::patterns::{Kind, Pattern, patterns};
 use crate::history::sizing::{Advice, Amount, Basis, Flag, sizing};
-use crate::history::workloads::{Workload, workloads};
+use crate::history::workloads::workloads;
 use crate::model::{BaseState, Bytes, Notice, Run, Span};
 
 /// The patterns of a window.
@@ -67,17 +66,17 @@ pub fn patterns_of(
     let total = found.len();
     let shown: Vec<Pattern> = found.into_iter().take(limit.unwrap_or(usize::MAX)).collect();
     let mut notices = history.notices.clone();
-    let sized: Vec<(Workload, Summary)> = shown
+    let sized = shown
         .iter()
         .filter(|pattern| !matches!(pattern.kind, Kind::Requeues { .. }))
-        .map(|pattern| (workloads[pattern.workload].clone(), Summary::default()))
-        .collect();
-    let limits = Ceilings::ask(world, wanted, &history, &sized, &mut notices);
+        .map(|pattern| &workloads[pattern.workload]);
+    let limits = Ceilings::ask(world, wanted, &history, sized, &mut notices);
     let basis = Basis { risk: Basis::RISK, idle };
     let rows = shown.into_iter().map(|pattern| {
         let workload = &workloads[pattern.workload];
         let runs: Vec<&Run> = workload.runs(&history).collect();
-        let advice = sizing(&runs, &history, limits.of(&history, workload), &basis);
+        let limits = limits.of(&history, workload);
+        let advice = sizing(&runs, &history, limits.as_ref(), &basis);
         PatternRow {
             name: WorkloadName::of(workload, &history),
             pattern: match pattern.kind {

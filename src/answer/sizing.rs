@@ -1,10 +1,10 @@
 //! What should the next run ask for?
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::limits::{self, Dated};
+use super::limits::Ceilings;
 use super::overview::{Sort, rank};
 use super::past::Wanted;
 use super::scope::{self, Scope, WorkloadName};
@@ -13,8 +13,7 @@ use crate::history::Summary;
 use crate::history::reclaim::{Followed, Freed, followed, reclaimable};
 use crate::history::sizing::{Advice, Amount, Basis, Flag, Verdict, sizing};
 use crate::history::workloads::{Workload, fold, workloads};
-use crate::model::{History, Limits, Notice, Run};
-use crate::text;
+use crate::model::{Notice, Run};
 
 /// What is asked.
 #[derive(Debug, Clone)]
@@ -107,17 +106,27 @@ pub struct AdviceRow {
     pub risk: Option<String>,
 }
 
+/// What advice would have left free.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Reclaimable {
+    /// Core-hours.
+    pub core_hours: f64,
+    /// GPU-hours.
+    pub gpu_hours: f64,
+    /// Node-hours, of nodes that were not needed at all.
+    pub node_hours: f64,
+    /// GiB of memory times hours.
+    pub memory_gib_hours: f64,
+}
+
 /// What an account would have had free.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FreedRow {
     /// The account; `None` where the record names none.
     pub account: Option<String>,
-    /// Core-hours.
-    pub core_hours: f64,
-    /// GPU-hours.
-    pub gpu_hours: f64,
-    /// GiB of memory times hours.
-    pub memory_gib_hours: f64,
+    /// How much.
+    #[serde(flatten)]
+    pub freed: Reclaimable,
 }
 
 /// How runs fared with advice.
@@ -139,9 +148,6 @@ pub struct FollowedRow {
     pub fell_short: usize,
 }
 
-/// A controller is asked for the limits of at most this many partitions.
-const PARTITIONS: usize = 8;
-
 /// Advises on the workloads of a window.
 pub fn sized(world: World<'_>, question: &Question) -> Result<Sized, AnswerError> {
     let history = scope::read(world, &question.past)?;
@@ -158,7 +164,8 @@ pub fn sized(world: World<'_>, question: &Question) -> Result<Sized, AnswerError
         .collect();
     rank(&mut ranked, question.sort);
     let mut notices = history.notices.clone();
-    let limits = Ceilings::ask(world, &question.past, &history, &ranked, &mut notices);
+    let judged = ranked.iter().map(|(workload, _)| workload);
+    let limits = Ceilings::ask(world, &question.past, &history, judged, &mut notices);
     let mut report = Sized {
         schema: "jobwise/sizing/1",
         scope: Scope::of(world, &question.past.filter, &history),
@@ -175,7 +182,7 @@ pub fn sized(world: World<'_>, question: &Question) -> Result<Sized, AnswerError
     for (workload, summary) in &ranked {
         let runs: Vec<&Run> = workload.runs(&history).collect();
         let most = limits.of(&history, workload);
-        let advice = sizing(&runs, &history, most, &basis);
+        let advice = sizing(&runs, &history, most.as_ref(), &basis);
         for (account, more) in reclaimable(&runs, &history, &advice) {
             freed.entry(account).or_default().merge(more);
         }
@@ -192,7 +199,7 @@ pub fn sized(world: World<'_>, question: &Question) -> Result<Sized, AnswerError
         let named = !question.workloads.is_empty();
         let room = report.workloads.len() < question.limit.unwrap_or(usize::MAX);
         if room && (changes || named || question.all) {
-            let after = followed(&runs, &history, most, &basis);
+            let after = followed(&runs, &history, most.as_ref(), &basis);
             report.workloads.push(SizedWorkload {
                 name: WorkloadName::of(workload, &history),
                 runs: summary.ended,
@@ -204,7 +211,7 @@ pub fn sized(world: World<'_>, question: &Question) -> Result<Sized, AnswerError
     }
     report.reclaimable = freed.into_iter().map(FreedRow::from).collect();
     report.reclaimable.sort_by(|a, b| {
-        let cost = |row: &FreedRow| row.core_hours + 16.0 * row.gpu_hours;
+        let cost = |row: &FreedRow| row.freed.core_hours + 16.0 * row.freed.gpu_hours;
         cost(b).total_cmp(&cost(a))
     });
     report.notices = mask::notices(notices);
@@ -217,59 +224,6 @@ fn is_wanted(workload: &Workload, names: &[String]) -> bool {
     let folded = fold(&workload.label);
     let stem = folded.trim_end_matches(['#', '-', '_', '.']);
     names.is_empty() || names.iter().any(|name| folded == fold(name) || stem == name)
-}
-
-/// The limits of the partitions that matter, each asked for once a day.
-pub(super) struct Ceilings(BTreeMap<String, Dated>);
-
-impl Ceilings {
-    pub(super) fn ask(
-        world: World<'_>,
-        wanted: &Wanted,
-        history: &History,
-        ranked: &[(Workload, Summary)],
-        notices: &mut Vec<Notice>,
-    ) -> Self {
-        let mut seen = BTreeSet::new();
-        let mut names = Vec::new();
-        for (workload, _) in ranked {
-            let name = history.text(workload.partition);
-            // A list of partitions is what a waiting job asked for.
-            if !name.is_empty() && !name.contains(',') && seen.insert(name) {
-                let cluster = workload.runs(history).find_map(|run| run.cluster);
-                names.push((name, cluster.map(|cluster| history.names.get(cluster))));
-            }
-        }
-        // Files may be of another cluster, whose partitions have the same names.
-        let backend = (wanted.files.is_empty() || !world.live).then(|| world.backend());
-        let mut known = BTreeMap::new();
-        let mut without: Vec<&str> = names.iter().skip(PARTITIONS).map(|(name, _)| *name).collect();
-        for (name, cluster) in names.into_iter().take(PARTITIONS) {
-            // The scheduler at hand is asked, whatever cluster was named.
-            let cluster = cluster.filter(|_| wanted.filter.clusters.is_empty());
-            let source = backend.as_ref().and_then(|backend| backend.jobs.as_ref());
-            let asked = source.and_then(|source| limits::of(world, source, cluster, name).ok());
-            match asked {
-                Some(found) => {
-                    notices.extend(found.age());
-                    known.insert(name.to_owned(), found);
-                }
-                None => without.push(name),
-            }
-        }
-        if !without.is_empty() {
-            let what = if without.len() == 1 { "partition" } else { "partitions" };
-            let names = text::join(&without, "and");
-            let text =
-                format!("the limits of {what} {names} are unknown: advice there is not capped");
-            notices.push(Notice::warning("no-limits", text));
-        }
-        Self(known)
-    }
-
-    pub(super) fn of(&self, history: &History, workload: &Workload) -> Option<&Limits> {
-        self.0.get(history.text(workload.partition)).map(Dated::limits)
-    }
 }
 
 fn option(flag: Flag) -> String {
@@ -317,13 +271,19 @@ impl From<Followed> for FollowedRow {
     }
 }
 
-impl From<(String, Freed)> for FreedRow {
-    fn from((account, freed): (String, Freed)) -> Self {
+impl From<Freed> for Reclaimable {
+    fn from(freed: Freed) -> Self {
         Self {
-            account: (!account.is_empty()).then_some(account),
             core_hours: scope::hours(freed.core_seconds),
             gpu_hours: scope::hours(freed.gpu_seconds),
+            node_hours: scope::hours(freed.node_seconds),
             memory_gib_hours: scope::hours(freed.mib_seconds / 1024),
         }
+    }
+}
+
+impl From<(String, Freed)> for FreedRow {
+    fn from((account, freed): (String, Freed)) -> Self {
+        Self { account: (!account.is_empty()).then_some(account), freed: freed.into() }
     }
 }

@@ -15,6 +15,7 @@
 mod aftermath;
 mod calibration;
 mod check;
+mod checkpoint;
 mod judge;
 mod line;
 mod progress;
@@ -30,6 +31,7 @@ mod tests;
 mod waiting;
 
 pub use check::check;
+pub use checkpoint::last_checkpoint;
 pub use judge::{decide, decide_text};
 pub use rules::Rules;
 pub use silence::{Silence, silence};

@@ -99,10 +99,14 @@ fn of_stream(log: &LogFacts<'_>, ended: Timestamp) -> Option<(Span, Option<Span>
     Some((Span::seconds(u64::try_from(span.as_secs()).unwrap_or(0)), pause))
 }
 
-/// The time at the beginning of a line: `2026-11-30 10:34:25`, behind a bracket or a level too.
 fn time(line: &Line) -> Option<DateTime> {
+    stamp(&line.text)
+}
+
+/// The time at the beginning of a line: `2026-11-30 10:34:25`, behind a bracket or a level too.
+pub(super) fn stamp(line: &str) -> Option<DateTime> {
     const FAR: usize = 24;
-    let text = line.text.as_bytes();
+    let text = line.as_bytes();
     (0..text.len().min(FAR)).find_map(|at| civil(text.get(at..at + 19)?))
 }
 

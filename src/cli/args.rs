@@ -315,6 +315,19 @@ pub(super) struct Stats {
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
     pub(super) format: Option<Table>,
 
+    /// Also read the logs of the failed runs that held most, of so many, at most 16 MiB of each, for
+    /// the causes and the last checkpoints
+    #[arg(
+        long,
+        value_name = "RUNS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "200",
+        conflicts_with = "from",
+        value_parser = clap::value_parser!(u32).range(1..=10_000)
+    )]
+    pub(super) logs: Option<u32>,
+
     /// How energy is worked out
     #[arg(long, value_enum, default_value = "estimate")]
     pub(super) method: EnergyMethod,
@@ -371,6 +384,10 @@ pub(super) struct Sizing {
     /// How many workloads to show; 0 for all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     pub(super) limit: usize,
+
+    /// Ask for the limits of partitions and qualities of service again
+    #[arg(long)]
+    pub(super) fresh: bool,
 }
 
 #[derive(Debug, Args)]
@@ -381,6 +398,10 @@ pub(super) struct Patterns {
     /// How many patterns to show; 0 for all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     pub(super) limit: usize,
+
+    /// Ask for the limits of partitions and qualities of service again
+    #[arg(long)]
+    pub(super) fresh: bool,
 }
 
 #[derive(Debug, Args)]

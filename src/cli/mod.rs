@@ -230,6 +230,8 @@ fn in_world(
         store: store.as_ref(),
         fresh: match &cli.command {
             Command::Diagnose(args) => args.fresh,
+            Command::Sizing(args) => args.fresh,
+            Command::Patterns(args) => args.fresh,
             Command::Status(args) => args.asking.fresh,
             Command::Queues(args) => args.asking.fresh,
             _ => false,

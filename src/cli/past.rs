@@ -25,7 +25,7 @@ pub(super) fn of_the_demo(command: &mut Command) -> Option<&mut args::Past> {
         Command::Patterns(args) => &mut args.past,
         Command::Reliability(args) => &mut args.past,
         Command::Export(args) => &mut args.past,
-        Command::Stats(args) if args.by.is_some_and(|by| by != args::By::Cause) => &mut args.past,
+        Command::Stats(args) if args.by.is_some() && args.logs.is_none() => &mut args.past,
         _ => return None,
     };
     past.from.is_empty().then_some(past)
@@ -187,6 +187,7 @@ fn wanted(world: World<'_>, args: &args::Past, depth: Depth) -> Result<Wanted, F
 fn question(args: &args::Stats, filter: Filter) -> Question {
     Question {
         filter,
+        logs: args.logs.map(|runs| runs as usize),
         method: match args.method {
             EnergyMethod::Estimate => Method::Estimate,
             EnergyMethod::Flat => Method::Flat,
@@ -237,9 +238,9 @@ pub(super) fn statistics(
         printer.print(&answer::stats::stats(world, &question)?)?;
         return Ok(Exit::Answered);
     };
-    if by == args::By::Cause && !history.files.is_empty() {
-        let message = "the cause of a failure is not in a file of runs".to_owned();
-        return Err(usage(message, "--by user, account, qos, partition, gpu or week"));
+    if by != args::By::Cause && args.logs.is_some() {
+        let message = "the logs tell causes, and the sums are by something else".to_owned();
+        return Err(usage(message, "--by cause, or neither --by nor --format"));
     }
     let sums = breakdown_by(world, &history, &question, dimension(by))?;
     match args.format {

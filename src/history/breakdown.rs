@@ -24,6 +24,8 @@ pub enum Dimension {
     Gpu,
     /// The week in which it ended, by its Monday.
     Week,
+    /// Why it failed; runs that did not fail are in no group.
+    Cause,
 }
 
 /// What the ended runs of a group held, by what came of it.
@@ -41,10 +43,6 @@ pub struct Group {
     pub idle: Held,
     /// Completed runs.
     pub completed: u64,
-    /// Node-seconds of all of them: nodes that they held whole or in part.
-    pub node_seconds: u64,
-    /// Node-seconds of those that failed.
-    pub failed_node_seconds: u64,
     /// Joules that were measured, of runs that had their nodes to themselves.
     pub joules: u64,
     /// How many runs these are of.
@@ -55,8 +53,6 @@ impl Group {
     /// Adds an ended run.
     fn add(&mut self, run: &Run, held: &Held, idle: &Idle) {
         self.used.merge(held);
-        let nodes = run.node_seconds().unwrap_or(0);
-        self.node_seconds = self.node_seconds.saturating_add(nodes);
         match Outcome::of_run(run) {
             Outcome::Completed => {
                 self.completed += 1;
@@ -64,10 +60,7 @@ impl Group {
                     self.idle.merge(held);
                 }
             }
-            Outcome::Failed => {
-                self.failed.merge(held);
-                self.failed_node_seconds = self.failed_node_seconds.saturating_add(nodes);
-            }
+            Outcome::Failed => self.failed.merge(held),
             Outcome::Cancelled => self.cancelled.merge(held),
             Outcome::Preempted | Outcome::Requeued => self.preempted.merge(held),
             _ => {}
@@ -86,9 +79,6 @@ impl Group {
         self.preempted.merge(&other.preempted);
         self.idle.merge(&other.idle);
         self.completed += other.completed;
-        self.node_seconds = self.node_seconds.saturating_add(other.node_seconds);
-        self.failed_node_seconds =
-            self.failed_node_seconds.saturating_add(other.failed_node_seconds);
         self.joules = self.joules.saturating_add(other.joules);
         self.metered += other.metered;
     }
@@ -120,9 +110,10 @@ pub fn breakdown(
     (since, until): (i64, i64),
     zone: &TimeZone,
     idle: &Idle,
+    cause: &mut dyn FnMut(&Run) -> String,
 ) -> BTreeMap<String, Group> {
     let mut by_symbol: HashMap<Option<Symbol>, Group> = HashMap::new();
-    let mut by_week: BTreeMap<String, Group> = BTreeMap::new();
+    let mut by_text: BTreeMap<String, Group> = BTreeMap::new();
     let mut weeks = Weeks::default();
     for run in ended(history, since, until) {
         let held = Held::by_run(run, history);
@@ -134,9 +125,15 @@ pub fn breakdown(
             Dimension::Gpu => by_symbol.entry(run.gpu_type),
             Dimension::Week => {
                 let week = weeks.of(run.ended.get().unwrap_or(0), zone);
-                match by_week.get_mut(week) {
+                match by_text.get_mut(week) {
                     Some(group) => group.add(run, &held, idle),
-                    None => by_week.entry(week.to_owned()).or_default().add(run, &held, idle),
+                    None => by_text.entry(week.to_owned()).or_default().add(run, &held, idle),
+                }
+                continue;
+            }
+            Dimension::Cause => {
+                if Outcome::of_run(run) == Outcome::Failed {
+                    by_text.entry(cause(run)).or_default().add(run, &held, idle);
                 }
                 continue;
             }
@@ -147,7 +144,7 @@ pub fn breakdown(
         group.or_default().add(run, &held, idle);
     }
     let named = by_symbol.into_iter().map(|(name, group)| (history.text(name).to_owned(), group));
-    let mut groups = by_week;
+    let mut groups = by_text;
     for (name, group) in named {
         groups.entry(name).or_default().merge(&group);
     }
@@ -216,9 +213,13 @@ mod tests {
         }
     }
 
+    fn state(run: &Run) -> String {
+        run.state.word().to_owned()
+    }
+
     fn groups(runs: Vec<Run>, dimension: Dimension) -> BTreeMap<String, Group> {
         let history = History { runs, ..History::default() };
-        breakdown(&history, dimension, ALWAYS, &TimeZone::UTC, &IDLE)
+        breakdown(&history, dimension, ALWAYS, &TimeZone::UTC, &IDLE, &mut state)
     }
 
     #[test]
@@ -238,8 +239,19 @@ mod tests {
         for part in [&group.failed, &group.cancelled, &group.preempted, &group.idle] {
             assert_eq!((part.runs, hours(part)), (1, Some(2)));
         }
-        assert_eq!((group.completed, group.node_seconds), (2, 5 * 7200));
-        assert_eq!(group.failed_node_seconds, 7200);
+        assert_eq!((group.completed, group.used.node_seconds), (2, 5 * 7200));
+        assert_eq!(group.failed.node_seconds, 7200);
+    }
+
+    #[test]
+    fn only_what_failed_has_a_cause() {
+        use BaseState::{Cancelled, Completed, Failed, Timeout};
+        let runs = [Completed, Failed, Cancelled, Timeout, Failed];
+        let runs = runs.into_iter().zip(1..).map(|(state, number)| run(number, state, 1_000_000));
+        let groups = groups(runs.collect(), Dimension::Cause);
+        let told: Vec<(&str, u64)> =
+            groups.iter().map(|(cause, group)| (cause.as_str(), group.failed.runs)).collect();
+        assert_eq!(told, [("FAILED", 2), ("TIMEOUT", 1)]);
     }
 
     #[test]
@@ -257,7 +269,7 @@ mod tests {
         assert_eq!(told, [("2026-11-23", 1), ("2026-11-30", 2)]);
         let history = History { runs, ..History::default() };
         let east = TimeZone::fixed(jiff::tz::offset(1));
-        let weeks = breakdown(&history, Dimension::Week, ALWAYS, &east, &IDLE);
+        let weeks = breakdown(&history, Dimension::Week, ALWAYS, &east, &IDLE, &mut state);
         assert_eq!(weeks["2026-11-30"].used.runs, 2);
         assert_eq!(weeks["2026-12-07"].used.runs, 1);
     }

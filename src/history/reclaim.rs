@@ -13,6 +13,8 @@ pub struct Freed {
     pub core_seconds: u64,
     /// GPU-seconds.
     pub gpu_seconds: u64,
+    /// Node-seconds, of nodes that a run did not need at all.
+    pub node_seconds: u64,
     /// Memory in MiB, times seconds.
     pub mib_seconds: u64,
 }
@@ -22,6 +24,7 @@ impl Freed {
     pub fn merge(&mut self, other: Self) {
         self.core_seconds = self.core_seconds.saturating_add(other.core_seconds);
         self.gpu_seconds = self.gpu_seconds.saturating_add(other.gpu_seconds);
+        self.node_seconds = self.node_seconds.saturating_add(other.node_seconds);
         self.mib_seconds = self.mib_seconds.saturating_add(other.mib_seconds);
     }
 }
@@ -35,9 +38,10 @@ pub fn reclaimable(runs: &[&Run], history: &History, advice: &[Advice]) -> BTree
     };
     let cores = lower(&[Flag::CpusPerTask]);
     let gpus = lower(&[Flag::Gpus]);
+    let fewer = lower(&[Flag::Nodes]);
     let memory = advice.iter().find(|advice| advice.verdict == Verdict::Lower && is_memory(advice));
     let mut freed: BTreeMap<String, Freed> = BTreeMap::new();
-    if cores.is_none() && gpus.is_none() && memory.is_none() {
+    if [cores, gpus, fewer].iter().all(Option::is_none) && memory.is_none() {
         return freed;
     }
     for run in runs.iter().filter(|run| run.is_ended()) {
@@ -54,6 +58,13 @@ pub fn reclaimable(runs: &[&Run], history: &History, advice: &[Advice]) -> BTree
         if let (Some(Amount::Count(enough)), Some(gpus)) = (gpus, run.gpus.get()) {
             of_run.gpu_seconds = u64::from(gpus).saturating_sub(enough).saturating_mul(seconds);
         }
+        let enough = match fewer {
+            Some(Amount::Count(enough)) => enough.min(nodes),
+            _ => nodes,
+        };
+        of_run.node_seconds = (nodes - enough).saturating_mul(seconds);
+        // Fewer nodes have more on each of them.
+        let (then_nodes, share) = (enough, nodes.div_ceil(enough.max(1)));
         if let (Some(advice), Some(held)) = (memory, run.memory_per_node())
             && let Some(Amount::Memory(enough)) = advice.suggestion
         {
@@ -62,9 +73,10 @@ pub fn reclaimable(runs: &[&Run], history: &History, advice: &[Advice]) -> BTree
                 Flag::MemoryPerGpu => run.gpus.get().map_or(1, |gpus| u64::from(gpus) / nodes),
                 _ => 1,
             };
-            let free = held.saturating_sub(enough.0.saturating_mul(units.max(1)));
-            let mib = (free / Bytes::MIB).saturating_mul(nodes);
-            of_run.mib_seconds = mib.saturating_mul(seconds);
+            let grown = if advice.flag == Flag::Memory { 1 } else { share };
+            let then = enough.0.saturating_mul(units.max(1) * grown).saturating_mul(then_nodes);
+            let free = held.saturating_mul(nodes).saturating_sub(then);
+            of_run.mib_seconds = (free / Bytes::MIB).saturating_mul(seconds);
         }
         freed.entry(history.text(run.account).to_owned()).or_default().merge(of_run);
     }
@@ -106,7 +118,7 @@ pub fn followed(
 ) -> Vec<Followed> {
     let ended: Vec<&Run> =
         runs.iter().copied().filter(|run| run.is_ended() && run.has_started()).collect();
-    [Flag::Time, Flag::Memory, Flag::CpusPerTask]
+    [Flag::Time, Flag::Memory, Flag::CpusPerTask, Flag::Gpus, Flag::Nodes]
         .into_iter()
         .filter_map(|flag| {
             let now = request(flag, ended.last()?)?;
@@ -137,7 +149,9 @@ fn request(flag: Flag, run: &Run) -> Option<Amount> {
         Flag::Time => run.limit.seconds().map(seconds),
         Flag::Memory => run.memory_per_node().map(|bytes| Amount::Memory(Bytes(bytes))),
         Flag::CpusPerTask => run.cpus_per_task().map(|cpus| Amount::Count(u64::from(cpus))),
-        Flag::MemoryPerCpu | Flag::MemoryPerGpu | Flag::Gpus => None,
+        Flag::Gpus => run.gpus.get().map(|gpus| Amount::Count(u64::from(gpus))),
+        Flag::Nodes => run.nodes.get().map(|nodes| Amount::Count(u64::from(nodes))),
+        Flag::MemoryPerCpu | Flag::MemoryPerGpu | Flag::Array => None,
     }
 }
 
@@ -145,8 +159,17 @@ fn used(flag: Flag, run: &Run) -> Option<Amount> {
     match flag {
         Flag::Time => run.elapsed.get().map(seconds),
         Flag::Memory => run.node_memory.get().map(|bytes| Amount::Memory(Bytes(bytes))),
+        Flag::CpusPerTask => Some(busy(run.cpu_use()?, run.cpus_per_task()?)),
+        Flag::Gpus => Some(busy(run.gpu_use()?, run.gpus.get()?)),
         _ => None,
     }
+}
+
+/// How many of so many were kept busy on average, in whole ones.
+fn busy(share: f64, of: u32) -> Amount {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a few")]
+    let busy = (share * f64::from(of) - 1e-9).ceil().max(0.0) as u64;
+    Amount::Count(busy)
 }
 
 fn fell_short(flag: Flag, run: &Run) -> bool {
@@ -164,7 +187,7 @@ fn seconds(seconds: u32) -> Amount {
 fn size(amount: Amount) -> u64 {
     match amount {
         Amount::Time(span) => span.as_seconds(),
-        Amount::Memory(Bytes(number)) | Amount::Count(number) => number,
+        Amount::Memory(Bytes(number)) | Amount::Count(number) | Amount::AtATime(number) => number,
         Amount::Unlimited => u64::MAX,
     }
 }
@@ -211,6 +234,30 @@ mod tests {
         assert_eq!(freed.mib_seconds, 4 * 61 * 1024 * 3600);
         assert_eq!(freed.gpu_seconds, 0);
         assert!(reclaimable(&runs, &history, &[]).is_empty());
+    }
+
+    #[test]
+    fn nodes_that_were_not_needed_are_counted_with_the_memory_on_them() {
+        let mut runs = runs(4);
+        for run in &mut runs {
+            run.nodes = Maybe::some(4);
+            run.tasks = Maybe::some(4);
+            run.cpu_millis = Maybe::some(8 * 3_400_000);
+        }
+        let runs: Vec<&Run> = runs.iter().collect();
+        let limits = Limits {
+            node_cpus: crate::model::Known::Value(64),
+            node_memory: crate::model::Known::Value(Bytes(256 * GIB)),
+            ..Limits::default()
+        };
+        let history = History::default();
+        let advice = sizing(&runs, &history, Some(&limits), &BASIS);
+        // Eight CPUs fit on one node: three of four nodes for an hour, four times. 16 GiB on each
+        // are 64 in all; 2 GiB on each are 8 on one, + 30 % = 10.4, so 11: 53 of 64 free.
+        let freed = reclaimable(&runs, &history, &advice)[""];
+        assert_eq!(freed.node_seconds, 4 * 3 * 3600);
+        assert_eq!(freed.mib_seconds, 4 * 53 * 1024 * 3600);
+        assert_eq!((freed.core_seconds, freed.gpu_seconds), (0, 0));
     }
 
     #[test]

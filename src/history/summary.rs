@@ -46,7 +46,11 @@ impl Held {
             core_seconds,
             mib_seconds: memory.unwrap_or(0).saturating_mul(u64::from(elapsed)),
         };
-        let mut held = Self { without_memory: u64::from(memory.is_none()), ..held };
+        let mut held = Self {
+            without_memory: u64::from(memory.is_none()),
+            node_seconds: run.node_seconds().unwrap_or(0),
+            ..held
+        };
         match run.gpu_seconds() {
             Some(seconds) if run.gpus.get() > Some(0) => {
                 // Of several types the record does not say how many of each.

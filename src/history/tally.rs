@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{BaseState, Bytes, Exit, Job, Tres};
+use crate::model::{BaseState, Bytes, Exit, Job, Span, Tres};
 
 /// How a run ended, or why it counts in no rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -78,6 +78,8 @@ pub struct Held {
     pub on_cpus: HostTime,
     /// Runs that held GPUs: what they held beside them.
     pub beside_gpus: HostTime,
+    /// Nodes held whole or in part, times seconds.
+    pub node_seconds: u64,
     /// GPU-seconds by type; of no type where the record names none.
     pub gpus: BTreeMap<String, u64>,
 }
@@ -116,6 +118,8 @@ impl Held {
             mib_seconds: memory.unwrap_or(0).saturating_mul(seconds),
         };
         held.without_memory = u64::from(memory.is_none());
+        let nodes = job.allocated.count("node").or(job.nodes.get()).unwrap_or(0);
+        held.node_seconds = nodes.saturating_mul(seconds);
         for (name, count) in gpu_types(&job.allocated) {
             held.gpus.insert(name.to_owned(), count.saturating_mul(seconds));
         }
@@ -127,6 +131,12 @@ impl Held {
         held
     }
 
+    /// What one run held in its last seconds.
+    pub fn at_the_end(job: &Job, seconds: u64) -> Self {
+        let elapsed = job.elapsed.get().map(|all| all.as_seconds().min(seconds));
+        Self::by(&Job { elapsed: elapsed.map(Span::seconds).into(), ..job.clone() })
+    }
+
     /// Adds what others held.
     pub fn merge(&mut self, other: &Self) {
         self.runs += other.runs;
@@ -134,6 +144,7 @@ impl Held {
         self.without_memory += other.without_memory;
         self.on_cpus.merge(other.on_cpus);
         self.beside_gpus.merge(other.beside_gpus);
+        self.node_seconds = self.node_seconds.saturating_add(other.node_seconds);
         for (name, seconds) in &other.gpus {
             match self.gpus.get_mut(name) {
                 Some(sum) => *sum = sum.saturating_add(*seconds),
@@ -148,6 +159,12 @@ impl Held {
     pub fn core_seconds(&self) -> Option<u64> {
         let sum = self.on_cpus.core_seconds.saturating_add(self.beside_gpus.core_seconds);
         self.is_recorded().then_some(sum)
+    }
+
+    /// Node-seconds; `None` when no run's record says what it held, or none on how many nodes.
+    pub fn node_seconds(&self) -> Option<u64> {
+        let held = self.core_seconds()?;
+        (held == 0 || self.node_seconds > 0).then_some(self.node_seconds)
     }
 
     /// GPU-seconds; `None` when no run's record says what it held.
@@ -282,7 +299,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::model::{JobId, Known, Source, Span, State};
+    use crate::model::{JobId, Known, Source, State};
 
     fn run(state: &str, seconds: u64, cpus: u64, allocated: &str) -> Job {
         let moment = |second| Known::Value(jiff::Timestamp::from_second(second).expect("a time"));

@@ -1,7 +1,7 @@
 //! A cluster at one instant: all that decides whether, and when, a job can run.
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Bytes, JobId, Known, Node, Queue, Span, State, Tres};
 
@@ -113,7 +113,7 @@ pub struct Controller {
 /// Limits of one scope: a job, a user, an account, a whole group.
 ///
 /// A limit that is not set is [`Known::NotGathered`], or not in its list.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Caps {
     /// Resources at a time.
     pub tres: Tres,
@@ -130,7 +130,7 @@ pub struct Caps {
 }
 
 /// A quality of service.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Qos {
     /// Its name.
     pub name: String,

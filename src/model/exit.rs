@@ -8,7 +8,7 @@ use serde::Serialize;
 ///
 /// Slurm before 25.11 prints a code of 128 or more minus 128, so `11:0` may be exit 11 or exit
 /// 139 (a shell's word for SIGSEGV). `folded` says that the number was printed by such a version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct Exit {
     /// The exit code as printed.
     pub code: u32,

@@ -10,7 +10,10 @@ mod maybe;
 mod names;
 mod usage;
 
-use super::{BaseState, Bytes, Exit, Job, JobId, Known, Memory, MemoryScope};
+use super::{
+    BaseState, Bytes, Exit, Job, JobId, Known, Memory, MemoryScope, Source, Span, State, Step,
+    StepId,
+};
 
 pub use flat::{FlatError, FlatField, SCHEMA as RUN_SCHEMA, fields as run_fields};
 pub use history::{History, Owner, Rows};
@@ -261,7 +264,7 @@ impl Run {
             },
             requested_memory: job.requested_memory.get(),
             allocated_memory: usage::positive(job.allocated.memory().map(|bytes| bytes.0)),
-            cpu_millis: job.cpu_time.get().map(super::Span::as_millis).into(),
+            cpu_millis: job.cpu_time.get().map(Span::as_millis).into(),
             joules: usage::positive(job.energy.get()),
             restarts: usage::small(&job.restarts),
             out_of_memory: usage::is_out_of_memory(job.state.base, job.exit.get()),
@@ -287,6 +290,37 @@ impl Run {
             run.gpu_permille = Maybe::some(permille);
         }
         run
+    }
+
+    /// The part of the full record that says how it ended, as far as a history keeps it.
+    pub fn as_job(&self, names: &Names) -> Job {
+        let text = |symbol: Option<Symbol>| symbol.map(|symbol| names.get(symbol).to_owned());
+        let moment = |second: Maybe<u32>| -> Known<jiff::Timestamp> {
+            second.get().and_then(|at| jiff::Timestamp::from_second(i64::from(at)).ok()).into()
+        };
+        // Of steps only this is kept: that the kernel killed one for memory.
+        let killed = self.out_of_memory && self.state != BaseState::OutOfMemory;
+        let killed =
+            killed.then(|| Step::bare(StepId("batch".into()), State::parse("OUT_OF_MEMORY")));
+        let state = text(self.state_text).unwrap_or_else(|| self.state.word().to_owned());
+        Job {
+            exit: self.exit.into(),
+            derived_exit: self.derived_exit.into(),
+            reason: text(self.reason),
+            started: moment(self.started),
+            ended: moment(self.ended),
+            elapsed: self.elapsed.get().map(|seconds| Span::seconds(seconds.into())).into(),
+            limit: match self.limit {
+                Allowance::Seconds(seconds) => Known::Value(Span::seconds(seconds.into())),
+                Allowance::Unlimited => Known::Unlimited,
+                Allowance::Unknown => Known::NotGathered,
+            },
+            cpus: self.cpus.get().map(u64::from).into(),
+            node_list: text(self.node_list),
+            failed_node: text(self.failed_node),
+            steps: killed.into_iter().collect(),
+            ..Job::bare(self.id(names), State::parse(&state), Source::Accounting)
+        }
     }
 
     /// The id as people write it.

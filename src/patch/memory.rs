@@ -20,6 +20,8 @@ struct Unit {
     per_node: u64,
     /// How many the job has.
     count: Option<u64>,
+    /// Its nodes.
+    nodes: u64,
 }
 
 pub(super) fn propose(
@@ -119,7 +121,7 @@ impl Unit {
             (Some(count), Some(nodes)) => (count / nodes).max(1),
             _ => 1,
         };
-        Self { option, name, per_node, count }
+        Self { option, name, per_node, count, nodes: nodes.unwrap_or(1) }
     }
 
     /// What the job was allowed per unit, from its record.
@@ -145,27 +147,14 @@ impl Unit {
     /// The most that may be asked for per unit, in whole MiB, and whose limit that is.
     fn cap(&self, limits: &Limits) -> Option<(Bytes, String)> {
         let partition = &limits.partition;
+        let on_a_node = limits.memory_per_node(self.nodes);
+        let on_a_node = on_a_node.map(|most| (Bytes(most.value.0 / self.per_node), most.whose));
         let per_cpu = limits.max_memory_per_cpu.get();
-        let by_cpus = match (per_cpu, limits.node_cpus.get()) {
-            (Some(per_cpu), Some(cpus)) if self.option != "mem-per-cpu" => {
-                Some(Bytes(per_cpu.0.saturating_mul(cpus)))
-            }
-            _ => None,
-        };
-        let on_a_node = [
-            (limits.max_memory_per_node.get(), "allows at most", "per node"),
-            (by_cpus, "allows at most", "per node"),
-            (limits.node_memory.get(), "has nodes of at most", ""),
-        ];
-        let caps = on_a_node.into_iter().filter_map(|(most, verb, per)| {
-            let most = most?;
-            let words = format!("partition {partition} {verb} {} {per}", most.to_option());
-            Some((Bytes(most.0 / self.per_node), words.trim_end().to_owned()))
-        });
         let per_cpu = per_cpu
             .filter(|_| self.option == "mem-per-cpu")
-            .map(|most| (most, format!("partition {partition} allows at most {most} per CPU")));
-        let (most, whose) = caps.chain(per_cpu).min_by_key(|(most, _)| *most)?;
+            .map(|most| (most, format!("partition {partition} allows {most} per CPU at most")));
+        let caps = on_a_node.into_iter().chain(per_cpu);
+        let (most, whose) = caps.min_by_key(|(most, _)| *most)?;
         Some((Bytes(most.0 / Bytes::MIB * Bytes::MIB), whose))
     }
 }

@@ -36,8 +36,7 @@ fn unlimited(partition: &str) -> Limits {
         max_time: Known::Unlimited,
         max_memory_per_node: Known::Unlimited,
         max_memory_per_cpu: Known::Unlimited,
-        node_memory: Known::NotGathered,
-        node_cpus: Known::NotGathered,
+        ..Limits::default()
     }
 }
 
@@ -183,7 +182,7 @@ fn no_limit_of_the_partition_is_exceeded() {
     };
     let capped = run("#SBATCH --mem=10G", &limits(16_000 * MIB, None));
     assert_eq!(capped.changes[0].to, "--mem=16000M");
-    assert!(capped.changes[0].because.contains("partition batch has nodes of at most"));
+    assert!(capped.changes[0].because.contains("nodes of partition batch have 16000M"));
     // 16000 MiB on a node for 4 CPUs of it: 4000 each; the partition itself allows 3 GiB.
     assert_eq!(
         run("#SBATCH --mem-per-cpu=2560M", &limits(16_000 * MIB, None)).changes[0].to,

@@ -4,7 +4,7 @@ use super::script_edit::Edits;
 use super::setting::{Sources, steps_have_their_own};
 use super::{Proposal, Target};
 use crate::model::request::{after_time_limit, round_time};
-use crate::model::{BaseState, Known, Span};
+use crate::model::{BaseState, Known, Limits, Span};
 
 pub(super) fn propose(
     target: &Target<'_>,
@@ -32,20 +32,17 @@ pub(super) fn propose(
     if let Some(asked) = asked.filter(|asked| *asked != base) {
         because = format!("{because} ({}, that is {asked})", setting.in_words());
     }
-    if let Some((most, partition)) = target
-        .limits
-        .and_then(|limits| Some((limits.max_time.get()?.as_seconds(), limits.partition.as_str())))
-        && limit > most
+    if let Some(most) = target.limits.and_then(Limits::longest)
+        && limit > most.value.as_seconds()
     {
-        if most <= base.as_seconds() {
+        if most.value <= base {
             return Err(format!(
-                "partition {partition} allows {} at most: use one that allows more, or save \
-                 checkpoints and continue in a further job",
-                Span::seconds(most)
+                "{}: use one that allows more, or save checkpoints and continue in a further job",
+                most.whose
             ));
         }
-        limit = most;
-        because = format!("{because}, but partition {partition} allows no more than this");
+        limit = most.value.as_seconds();
+        because = format!("{because}, but {}", most.whose);
     }
     let limit = Span::seconds(limit);
     if asked.is_some_and(|asked| asked >= limit) {

@@ -6,8 +6,10 @@ use super::Report;
 use super::figures::{figure, hours, percent};
 use super::overview::head;
 use super::page::{Cell, Column, Label, Page, WHOLE};
+use super::sizing::reclaimable;
+use super::stats::{MARGIN, amounts, energy, logs};
 use crate::answer::breakdown::{Breakdown, By, GroupRow};
-use crate::answer::stats::{Amount, Estimate};
+use crate::answer::stats::Amount;
 use crate::text;
 
 /// Columns of a bar.
@@ -25,17 +27,29 @@ impl Report for Breakdown {
             if let Some(amount) = amount.as_ref().filter(|amount| amount.runs > 0) {
                 let note = if name == "did nothing" { ", though they completed" } else { "" };
                 let runs = text::count(amount.runs, "run");
-                page.entry(name, 13, Label::Plain, &format!("{runs}{note}: {}", amounts(amount)))?;
+                let told = format!("{runs}{note}: {}", amounts(amount));
+                page.entry(name, MARGIN, Label::Plain, &told)?;
             }
         }
+        if let Some(read) = &self.logs {
+            logs(page, read)?;
+        }
+        energy(page, &self.energy, &self.total.failed, &self.total.used)?;
         if let Some(measured) = &self.measured {
             let runs = text::count(measured.runs, "run");
             let kwh = figure(measured.kwh, 2);
             let told = format!("{kwh} kWh by {runs} alone on their nodes, without cooling");
-            page.entry("measured", 13, Label::Plain, &told)?;
+            page.entry("measured", MARGIN, Label::Plain, &told)?;
         }
-        page.gap()?;
-        table(page, self)?;
+        if !self.groups.is_empty() {
+            page.gap()?;
+            table(page, self)?;
+            let hours = "hours and kWh of failed runs";
+            let bar = format!("{hours}; the bar: all that was held, full as far as failed");
+            let bar = if self.by == By::Cause { hours } else { &bar };
+            page.entry("", 0, Label::Dim, bar)?;
+        }
+        freed(page, self)?;
         if !self.notices.is_empty() {
             page.gap()?;
         }
@@ -45,41 +59,33 @@ impl Report for Breakdown {
 
 fn sentence(breakdown: &Breakdown) -> String {
     let total = &breakdown.total;
+    let runs = text::count(total.used.runs, "run");
     let rate = match total.failure_rate.rate {
         Some(rate) => format!("{} % failed", percent(rate)),
-        None => "none completed or failed".to_owned(),
+        None => "none of them completed or failed".to_owned(),
     };
-    let mut said = format!("{}: {rate}, which held at most ", text::count(total.used.runs, "run"));
-    said.push_str(&amounts(&total.failed));
-    said.push_str(&format!("; all held {}", amounts(&total.used)));
-    if let Some(freed) = &total.reclaimable {
-        said.push_str(&format!(
-            "; sizing would have freed {} core-hours, {} GPU-hours and {} GiB-hours of memory",
-            hours(freed.core_hours),
-            hours(freed.gpu_hours),
-            hours(freed.memory_gib_hours)
-        ));
-    }
-    said
+    let (failed, used) = (amounts(&total.failed), amounts(&total.used));
+    let wasted = if total.failed.runs > 0 {
+        format!(", which wasted at most {failed}")
+    } else {
+        String::new()
+    };
+    format!("{runs} held {used}; {rate}{wasted}")
 }
 
-fn amounts(amount: &Amount) -> String {
-    let mut parts = Vec::new();
-    if let Some(gpus) = amount.gpu_hours.filter(|gpus| *gpus > 0.0) {
-        parts.push(format!("{} GPU-hours", hours(gpus)));
+/// What advice would have left free, by account.
+fn freed(page: &mut Page<'_>, breakdown: &Breakdown) -> io::Result<()> {
+    let told = |row: &GroupRow| Some(reclaimable(row.name.as_deref(), row.reclaimable?));
+    let rows: Vec<String> = breakdown.groups.iter().filter_map(told).collect();
+    if rows.is_empty() {
+        return Ok(());
     }
-    parts.push(match amount.core_hours {
-        Some(cores) => format!("{} core-hours", hours(cores)),
-        None => "n/a core-hours".to_owned(),
-    });
-    if let Some(Estimate { value, .. }) = amount.kwh {
-        parts.push(format!("{} kWh", figure(value, 2)));
-    }
-    parts.join(", ")
+    page.gap()?;
+    page.entry("reclaimable", MARGIN, Label::Plain, &rows.join("; "))
 }
 
 fn table(page: &mut Page<'_>, breakdown: &Breakdown) -> io::Result<()> {
-    let gpus = breakdown.total.used.gpu_hours.is_some();
+    let gpus = breakdown.total.used.gpu_hours > Some(0.0);
     let cause = breakdown.by == By::Cause;
     let right = |heading| Column { heading, right: true, least: WHOLE };
     let heading = match breakdown.by {
@@ -98,11 +104,7 @@ fn table(page: &mut Page<'_>, breakdown: &Breakdown) -> io::Result<()> {
     if gpus {
         columns.push(right("GPU-H"));
     }
-    columns.extend([right("CORE-H"), right("KWH")]);
-    let freed = breakdown.groups.iter().any(|row| row.reclaimable.is_some());
-    if freed {
-        columns.push(right("FREE CORE-H"));
-    }
+    columns.extend([right("CORE-H"), right("NODE-H"), right("KWH")]);
     columns.push(Column { heading: "WASTED", right: false, least: 4 });
     let measure = |amount: &Amount| amount.kwh.map_or(0.0, |kwh| kwh.value);
     let most = breakdown.groups.iter().map(|row| measure(&row.used)).fold(0.0, f64::max);
@@ -118,14 +120,11 @@ fn table(page: &mut Page<'_>, breakdown: &Breakdown) -> io::Result<()> {
             cells.push((Label::Plain, rate));
         }
         if gpus {
-            cells.push(told(row.used.gpu_hours));
+            cells.push(told(row.failed.gpu_hours));
         }
-        cells.push(told(row.used.core_hours));
-        let kwh = row.used.kwh.map_or_else(|| "n/a".to_owned(), |kwh| figure(kwh.value, 2));
+        cells.extend([told(row.failed.core_hours), told(row.failed.node_hours)]);
+        let kwh = row.failed.kwh.map_or_else(|| "n/a".to_owned(), |kwh| figure(kwh.value, 2));
         cells.push((Label::Plain, kwh));
-        if freed {
-            cells.push(told(row.reclaimable.map(|freed| freed.core_hours)));
-        }
         cells.push((Label::Plain, bar(measure(&row.failed), measure(&row.used), most)));
         cells
     });
@@ -158,18 +157,25 @@ pub(super) fn csv(breakdown: &Breakdown, out: &mut dyn Write) -> io::Result<()> 
     let parts = ["used", "failed", "cancelled", "preempted", "idle"];
     let mut heading = vec!["group".to_owned()];
     for part in parts {
-        for unit in ["runs", "unrecorded", "core_hours", "gpu_hours", "kwh", "kwh_low", "kwh_high"]
-        {
+        for unit in [
+            "runs",
+            "unrecorded",
+            "core_hours",
+            "gpu_hours",
+            "node_hours",
+            "kwh",
+            "kwh_low",
+            "kwh_high",
+        ] {
             heading.push(format!("{part}_{unit}"));
         }
     }
     heading.extend(
         [
             "failure_rate",
-            "node_hours",
-            "failed_node_hours",
             "reclaimable_core_hours",
             "reclaimable_gpu_hours",
+            "reclaimable_node_hours",
             "reclaimable_memory_gib_hours",
         ]
         .map(str::to_owned),
@@ -199,17 +205,17 @@ fn cells(row: &GroupRow) -> Vec<String> {
         cells.push(count(|amount| amount.unrecorded));
         cells.push(number(amount.and_then(|amount| amount.core_hours)));
         cells.push(number(amount.and_then(|amount| amount.gpu_hours)));
+        cells.push(number(amount.and_then(|amount| amount.node_hours)));
         let kwh = amount.and_then(|amount| amount.kwh);
         cells.push(number(kwh.map(|kwh| kwh.value)));
         cells.push(number(kwh.and_then(|kwh| kwh.low)));
         cells.push(number(kwh.and_then(|kwh| kwh.high)));
     }
     cells.push(number(row.failure_rate.rate));
-    cells.push(number(row.node_hours));
-    cells.push(number(row.failed_node_hours));
     let freed = row.reclaimable;
     cells.push(number(freed.map(|freed| freed.core_hours)));
     cells.push(number(freed.map(|freed| freed.gpu_hours)));
+    cells.push(number(freed.map(|freed| freed.node_hours)));
     cells.push(number(freed.map(|freed| freed.memory_gib_hours)));
     cells
 }

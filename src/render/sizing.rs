@@ -6,7 +6,7 @@ use super::Report;
 use super::figures::hours;
 use super::overview::{beside, head};
 use super::page::{Label, Page};
-use crate::answer::sizing::{AdviceRow, FollowedRow, FreedRow, Sized, SizedWorkload};
+use crate::answer::sizing::{AdviceRow, FollowedRow, Reclaimable, Sized, SizedWorkload};
 use crate::history::sizing::Verdict;
 use crate::text;
 
@@ -24,7 +24,10 @@ impl Report for Sized {
         }
         if !self.reclaimable.is_empty() {
             page.gap()?;
-            page.entry("reclaimable  ", 13, Label::Plain, &reclaimable(&self.reclaimable))?;
+            let rows = self.reclaimable.iter();
+            let rows = rows.map(|row| reclaimable(row.account.as_deref(), row.freed));
+            let rows = rows.collect::<Vec<_>>().join("; ");
+            page.entry("reclaimable  ", 13, Label::Plain, &rows)?;
         }
         if !self.notices.is_empty() {
             page.gap()?;
@@ -64,7 +67,8 @@ fn block(page: &mut Page<'_>, workload: &SizedWorkload, users: bool) -> io::Resu
         let name = format!("{:INDENT$}{:margin$}  ", "", row.option);
         let (label, verdict) = verdict(row);
         let body = match &row.risk {
-            Some(risk) if row.suggestion.is_some() => {
+            // Of a change the risk is always told, of what stays where there is one.
+            Some(risk) if row.suggestion.is_some() || row.would_not_have_fitted > Some(0) => {
                 format!("{verdict}: {}{}; {risk}", row.because, headroom(row))
             }
             _ => format!("{verdict}: {}", row.because),
@@ -86,6 +90,7 @@ fn headroom(row: &AdviceRow) -> String {
 }
 
 fn verdict(row: &AdviceRow) -> (Label, String) {
+    // What no record tells, such as a throttle that stands in the script, may yet be there.
     let now = row.now.as_deref().unwrap_or("n/a");
     let then = row.suggestion.as_deref();
     match (row.means, then) {
@@ -93,46 +98,56 @@ fn verdict(row: &AdviceRow) -> (Label, String) {
         (Verdict::Lower, Some(then)) => (Label::Good, format!("lower from {now} to {then}")),
         (Verdict::Set, Some(then)) => (Label::Warn, format!("set {then}, now {now}")),
         (Verdict::Capped, Some(then)) => {
-            (Label::Bad, format!("raise from {now} to {then}, capped"))
+            (Label::Bad, format!("raise from {now} to {then}, the most there is"))
         }
-        (Verdict::Capped, None) => (Label::Bad, format!("{now} is not enough, and capped")),
+        (Verdict::Capped, None) => {
+            (Label::Bad, format!("{now} is not enough, and there is no more"))
+        }
+        (Verdict::Unknown, _) if row.now.is_none() => {
+            (Label::Plain, "not enough evidence".to_owned())
+        }
         (Verdict::Unknown, _) => (Label::Plain, format!("{now}, not enough evidence")),
+        _ if row.now.is_none() => (Label::Plain, "about right as it is".to_owned()),
         _ => (Label::Plain, format!("{now} is about right")),
     }
 }
 
-/// "--mem is 13G, as the runs before advised: 3 runs, the most that one used was 9.77G".
+/// "--mem: asked 13G as advised, 3 runs peaked at 9.77G".
 fn after(row: &FollowedRow) -> String {
     let advice = if row.followed {
-        "as the runs before advised".to_owned()
+        "as advised".to_owned()
     } else {
-        format!("where the runs before advised {}", row.advised)
+        format!("where {} was advised", row.advised)
     };
     let runs = text::count(row.runs as u64, "run");
-    let mut said = format!("{} is {}, {advice}: {runs}", row.option, row.asked);
+    let mut said = format!("{}: asked {} {advice}, {runs}", row.option, row.asked);
     if let Some(used) = &row.used {
-        said.push_str(&format!(", the most that one used was {used}"));
+        let verb = match row.option.as_str() {
+            "--time" => "took at most",
+            "--cpus-per-task" | "--gpus" => "kept busy at most",
+            _ => "peaked at",
+        };
+        said.push_str(&format!(" {verb} {used}"));
     }
     if row.fell_short > 0 {
-        said.push_str(&format!("; of {} that was not enough", row.fell_short));
+        said.push_str(&format!("; for {} that was not enough", row.fell_short));
     }
     said
 }
 
-fn reclaimable(rows: &[FreedRow]) -> String {
-    let told = rows.iter().map(|row| {
-        let mut parts = Vec::new();
-        for (amount, unit) in [
-            (row.core_hours, "core-hours"),
-            (row.gpu_hours, "GPU-hours"),
-            (row.memory_gib_hours, "GiB-hours of memory"),
-        ] {
-            if amount > 0.0 {
-                parts.push(format!("{} {unit}", hours(amount)));
-            }
-        }
-        let account = row.account.as_deref().unwrap_or("no account");
-        format!("{account}: {}", text::join(&parts, "and"))
-    });
-    told.collect::<Vec<_>>().join("; ")
+/// What an account would have had free with the advice.
+pub(super) fn reclaimable(account: Option<&str>, freed: Reclaimable) -> String {
+    let amounts = [
+        (freed.core_hours, "core-hours"),
+        (freed.gpu_hours, "GPU-hours"),
+        (freed.node_hours, "node-hours"),
+        (freed.memory_gib_hours, "GiB-hours of memory"),
+    ];
+    let parts: Vec<String> = amounts
+        .into_iter()
+        .filter(|(amount, _)| *amount > 0.0)
+        .map(|(amount, unit)| format!("{} {unit}", hours(amount)))
+        .collect();
+    let parts = if parts.is_empty() { "nothing".to_owned() } else { text::join(&parts, "and") };
+    format!("{}: {parts}", account.unwrap_or("no account"))
 }

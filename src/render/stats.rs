@@ -5,11 +5,12 @@ use std::io;
 use super::Report;
 use super::figures::{figure, hours, percent};
 use super::page::{Column, Label, Page};
-use crate::answer::stats::{Amount, Estimate, Rate, Stats};
+use crate::answer::stats::{Amount, EnergyNotes, Estimate, LogsRead, Rate, Stats};
 use crate::model::Known;
 use crate::text;
 
-const MARGIN: usize = 14;
+/// Before what is said of a name.
+pub(super) const MARGIN: usize = 14;
 /// Ways to exit that are told in a line.
 const EXITS: usize = 6;
 
@@ -32,10 +33,15 @@ impl Report for Stats {
         }
         page.entry("failure rate", MARGIN, Label::Strong, &failure_rate(&self.failure_rate))?;
         page.entry("wasted", MARGIN, Label::Plain, &wasted(self))?;
-        page.entry("energy", MARGIN, Label::Plain, &energy(self))?;
-        if let Some(carbon) = carbon(self) {
-            page.entry("CO2", MARGIN, Label::Plain, &carbon)?;
+        for (name, amount) in [("cancelled", &self.cancelled), ("preempted", &self.preempted)] {
+            if amount.runs > 0 {
+                page.entry(name, MARGIN, Label::Plain, &amounts(amount))?;
+            }
         }
+        if let Some(read) = &self.logs {
+            logs(page, read)?;
+        }
+        energy(page, &self.energy, &self.wasted, &self.used)?;
         if self.runs.failed > 0 {
             page.gap()?;
             causes(page, self)?;
@@ -102,8 +108,12 @@ fn wasted(stats: &Stats) -> String {
         Some(format!("{} of {}", hours(part?), hours(whole?)))
     };
     let (wasted, used) = (&stats.wasted, &stats.used);
-    let cores = of(wasted.core_hours, used.core_hours);
-    let cores = cores.map_or_else(|| "n/a core-hours".to_owned(), |of| format!("{of} core-hours"));
+    let told = |part, whole, unit| {
+        of(part, whole).map_or_else(|| format!("n/a {unit}"), |of| format!("{of} {unit}"))
+    };
+    let cores = told(wasted.core_hours, used.core_hours, "core-hours");
+    let nodes = told(wasted.node_hours, used.node_hours, "node-hours");
+    let cores = format!("{cores}, {nodes}");
     match of(wasted.gpu_hours, used.gpu_hours) {
         Some(gpus) => format!("at most {gpus} GPU-hours, {cores}"),
         None if used.gpu_hours.is_some() => format!("at most {cores}; n/a GPU-hours"),
@@ -111,10 +121,68 @@ fn wasted(stats: &Stats) -> String {
     }
 }
 
-/// The figures without their ranges, which JSON has.
-fn energy(stats: &Stats) -> String {
-    let notes = &stats.energy;
-    let amounts = of_all(stats.wasted.kwh.as_ref(), stats.used.kwh.as_ref(), "kWh");
+/// What runs held, in one line.
+pub(super) fn amounts(amount: &Amount) -> String {
+    let mut parts = Vec::new();
+    if let Some(gpus) = amount.gpu_hours.filter(|gpus| *gpus > 0.0) {
+        parts.push(format!("{} GPU-hours", hours(gpus)));
+    }
+    for (value, unit) in [(amount.core_hours, "core-hours"), (amount.node_hours, "node-hours")] {
+        parts.push(value.map_or_else(|| format!("n/a {unit}"), |v| format!("{} {unit}", hours(v))));
+    }
+    if let Some(Estimate { value, .. }) = amount.kwh {
+        parts.push(format!("{} kWh", figure(value, 2)));
+    }
+    parts.join(", ")
+}
+
+/// What the logs of failed runs added.
+pub(super) fn logs(page: &mut Page<'_>, read: &LogsRead) -> io::Result<()> {
+    let mut said = format!("read of {}", text::count(read.read, "failed run"));
+    if read.named > 0 {
+        said.push_str(&format!(
+            ", which name the cause of {} that the record does not",
+            read.named
+        ));
+    }
+    for (count, what) in [
+        (read.without, "without a log that can be read"),
+        (read.not_tried, "not tried, as they held less"),
+    ] {
+        if count > 0 {
+            said.push_str(&format!("; {count} {what}"));
+        }
+    }
+    page.entry("logs", MARGIN, Label::Plain, &said)?;
+    let saved = &read.with_checkpoint;
+    if saved.runs == 0 {
+        return Ok(());
+    }
+    let told = format!(
+        "{} saved one; what they held after the last: {}; of all: {}",
+        text::count(saved.runs, "run"),
+        amounts(&read.after_checkpoint),
+        amounts(saved)
+    );
+    page.entry("checkpoints", MARGIN, Label::Plain, &told)
+}
+
+/// Energy and carbon, with what they rest on: the figures without their ranges, which JSON has.
+pub(super) fn energy(
+    page: &mut Page<'_>,
+    notes: &EnergyNotes,
+    wasted: &Amount,
+    used: &Amount,
+) -> io::Result<()> {
+    page.entry("energy", MARGIN, Label::Plain, &kilowatt_hours(notes, wasted, used))?;
+    match carbon(notes, wasted, used) {
+        Some(carbon) => page.entry("CO2", MARGIN, Label::Plain, &carbon),
+        None => Ok(()),
+    }
+}
+
+fn kilowatt_hours(notes: &EnergyNotes, wasted: &Amount, used: &Amount) -> String {
+    let amounts = of_all(wasted.kwh.as_ref(), used.kwh.as_ref(), "kWh");
     let figures = notes.assumptions.iter().map(|row| {
         let figure = row.figure.value;
         match row.unit {
@@ -128,10 +196,10 @@ fn energy(stats: &Stats) -> String {
     format!("{amounts}; not measured but from {}; without {missing}", figures.join(", "))
 }
 
-fn carbon(stats: &Stats) -> Option<String> {
-    let grams = stats.energy.carbon_grams_per_kwh?;
-    let source = stats.energy.carbon_source.as_deref().unwrap_or("n/a");
-    let amounts = of_all(stats.wasted.co2_kg.as_ref(), stats.used.co2_kg.as_ref(), "kg");
+fn carbon(notes: &EnergyNotes, wasted: &Amount, used: &Amount) -> Option<String> {
+    let grams = notes.carbon_grams_per_kwh?;
+    let source = notes.carbon_source.as_deref().unwrap_or("n/a");
+    let amounts = of_all(wasted.co2_kg.as_ref(), used.co2_kg.as_ref(), "kg");
     Some(format!("{amounts}, at {grams} g a kWh from {source}"))
 }
 
@@ -204,6 +272,7 @@ fn table<'s>(
         columns.push(Column { heading: "GPU-HOURS", right: true, least: 9 });
     }
     columns.push(Column { heading: "CORE-HOURS", right: true, least: 10 });
+    columns.push(Column { heading: "NODE-HOURS", right: true, least: 10 });
     columns.push(Column { heading: "KWH", right: true, least: 6 });
     let told = |value: Option<f64>| (Label::Plain, value.map_or_else(|| "n/a".to_owned(), hours));
     let rows: Vec<_> = rows
@@ -212,6 +281,7 @@ fn table<'s>(
                 cells.push(told(wasted.gpu_hours));
             }
             cells.push(told(wasted.core_hours));
+            cells.push(told(wasted.node_hours));
             let kwh = wasted.kwh.as_ref().map_or_else(|| "n/a".to_owned(), amount);
             cells.push((Label::Plain, kwh));
             cells
@@ -262,12 +332,15 @@ mod tests {
             let line = text.lines().find(|line| line.starts_with(begin));
             line.unwrap_or_else(|| panic!("no {begin}: {text}")).to_owned()
         };
-        assert!(line("wasted ").contains("n/a core-hours; n/a GPU-hours"), "{text}");
+        assert!(
+            line("wasted ").contains("n/a core-hours, n/a node-hours; n/a GPU-hours"),
+            "{text}"
+        );
         assert!(line("energy ").contains("n/a of n/a kWh"), "{text}");
         let cells =
             |begin: &str| line(begin).split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(cells("unknown ")[1..], ["1", "n/a", "n/a"]);
-        assert_eq!(cells("batch ")[3..], ["1/1", "n/a", "n/a"]);
+        assert_eq!(cells("unknown ")[1..], ["1", "n/a", "n/a", "n/a"]);
+        assert_eq!(cells("batch ")[3..], ["1/1", "n/a", "n/a", "n/a"]);
     }
 
     #[test]

@@ -130,7 +130,7 @@ fn builds_at_the_same_time_leave_one_sound_index() {
     let left = fs::read_dir(test.path("home/cache")).expect("listed");
     let mut left: Vec<_> = left.map(|entry| entry.expect("an entry").file_name()).collect();
     left.sort();
-    assert_eq!(left, ["limits.json", "notes.index"], "no half of an index");
+    assert_eq!(left, ["limits.json", "notes.index", "qos.json"], "no half of an index");
 }
 
 /// The front matter of the note on memory, with one thing wrong in each.

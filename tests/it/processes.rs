@@ -69,6 +69,25 @@ fn a_change_costs_at_most_four_more() {
 }
 
 #[test]
+fn a_quality_of_service_caps_a_change_and_is_asked_for_once_a_day() {
+    let test = counted("qos");
+    // Killed at 100 MiB, and twice that is one more than a job may have.
+    test.answer("qos", "normal|50|||mem=150M|||||||||||||||\n");
+    let asks = |args: &[&str]| {
+        let asked = calls(&test, args);
+        asked.iter().filter(|call| call.starts_with("sacctmgr")).count()
+    };
+    assert_eq!(asks(&["diagnose", "67"]), 1);
+    assert_eq!(asks(&["diagnose", "67"]), 0);
+    let told = test.run(&["diagnose", "67"]);
+    told.says("QOS normal allows 150M for a job at most").says("--mem=150");
+    // One that cannot be asked for is no limit, and that is told.
+    test.client("sacctmgr", "echo 'sacctmgr: error: not now' >&2; exit 1");
+    let told = test.run(&["diagnose", "67", "--fresh"]);
+    told.says("the limits of QOS normal are unknown").says("--mem=200");
+}
+
+#[test]
 fn the_tasks_of_an_array_cost_no_more_than_one() {
     // F179: a thousand sacct at once took a database down.
     let test = counted("budget-array");

@@ -195,7 +195,11 @@ fn sizing_gives_lines_to_paste_and_says_what_they_rest_on() {
 #[test]
 fn advice_that_was_followed_is_told_with_what_came_of_it() {
     let text = told(&["sizing", "tune"]);
-    let since = "since then  --mem is 11G, as the runs before advised: 3 runs, the most that";
+    // The last three runs used at most 9.63 GiB, as the history was made: below 11 and above 9.
+    let since = "since then  --mem: asked 11G as advised, 3 runs peaked at 9.63G";
+    assert!(text.contains(since), "{text}");
+    let text = told(&["sizing", "assemble"]);
+    let since = "since then  --mem: asked 64G where 80G was advised, 24 runs peaked at 46.7G";
     assert!(text.contains(since), "{text}");
 }
 
@@ -207,12 +211,30 @@ fn what_advice_would_have_freed_is_told_by_account() {
     let sized = json(&["sizing", "--all-users"]);
     let freed = &sized["reclaimable"][0];
     assert_eq!(freed["account"], "physics");
-    for amount in ["core_hours", "gpu_hours", "memory_gib_hours"] {
+    for amount in ["core_hours", "gpu_hours", "node_hours", "memory_gib_hours"] {
         assert_eq!(physics["reclaimable"][amount], freed[amount], "{amount}");
     }
     // Sixteen notebooks of two GPUs did nothing with them.
     assert_eq!(sums["total"]["idle"]["runs"], 16);
     assert_eq!(freed["gpu_hours"], sums["total"]["idle"]["gpu_hours"]);
+}
+
+#[test]
+fn files_of_runs_name_causes_as_well() {
+    let sums = json(&["stats", "--by", "cause", "--all-users"]);
+    let rows = sums["groups"].as_array().expect("rows");
+    let failed = |row: &serde_json::Value| row["failed"]["runs"].as_u64().expect("a count");
+    let named = |name: &str| rows.iter().find(|row| row["name"] == name).map(failed);
+    // 13 that hung until their limit, 7 of a walk through sizes, 6 on the node that broke.
+    let found = ["time_limit", "host_oom", "node_fail"].map(named);
+    assert_eq!(found, [Some(13), Some(7), Some(6)]);
+    assert_eq!(
+        Some(rows.iter().map(failed).sum::<u64>()),
+        sums["total"]["failed"]["runs"].as_u64()
+    );
+    // The same file by another road, and the runs that did not fail are in the total.
+    let by_user = json(&["stats", "--by", "user", "--all-users"]);
+    assert_eq!(sums["total"], by_user["total"]);
 }
 
 #[test]

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use super::surroundings::Surroundings;
 use super::{Diagnosis, history};
-use crate::answer::limits::Dated;
 use crate::classify::{Rules, Silence};
 use crate::history::sizing::{Amount, Basis, Flag, sizing};
 use crate::history::workloads::workloads;
@@ -66,7 +65,10 @@ pub(super) fn propose(
         let limits = surroundings.limits(job, partition)?;
         limits.map_err(|error| notices.push(no_limits(partition, &error))).ok()
     });
-    notices.extend(limits.as_ref().and_then(Dated::age));
+    let limits = limits.map(|(limits, told)| {
+        notices.extend(told);
+        limits
+    });
     let past = if is_larger { surroundings.past(job) } else { None };
     let environments = match &job.work_dir {
         Some(directory) if edits.contains(&Edit::Activate) => environments(surroundings, directory),
@@ -90,13 +92,13 @@ pub(super) fn propose(
             None
         }
     };
-    let advised = Advised::of(job, past.as_deref(), limits.as_ref().map(Dated::limits), idle);
+    let advised = Advised::of(job, past.as_deref(), limits.as_ref(), idle);
     let target = Target {
         script,
         name: &name,
         submit_line: job.submit_line.as_deref(),
         job,
-        limits: limits.as_ref().map(Dated::limits),
+        limits: limits.as_ref(),
         memory: advised.memory(),
         time: advised.time(),
         environments: &environments,
@@ -139,10 +141,14 @@ impl Advised {
                 (Flag::Memory, Some(Amount::Memory(bytes))) => {
                     found.memory = Some((bytes, advice.because));
                 }
-                (Flag::MemoryPerCpu, Some(Amount::Memory(bytes))) => {
+                (Flag::MemoryPerCpu | Flag::MemoryPerGpu, Some(Amount::Memory(bytes))) => {
                     let nodes = job.nodes.get().unwrap_or(1).max(1);
-                    let cpus = job.cpus.get().map_or(1, |cpus| (cpus / nodes).max(1));
-                    let bytes = Bytes(bytes.0.saturating_mul(cpus));
+                    let units = match advice.flag {
+                        Flag::MemoryPerGpu => job.gpus(),
+                        _ => job.cpus.get(),
+                    };
+                    let on_a_node = units.map_or(1, |units| (units / nodes).max(1));
+                    let bytes = Bytes(bytes.0.saturating_mul(on_a_node));
                     found.memory = Some((bytes, advice.because));
                 }
                 _ => {}
@@ -244,7 +250,7 @@ fn no_script(tried: &[String]) -> Notice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{BaseState, Known, Maybe, RunPart, Source, State};
+    use crate::model::{BaseState, Known, Maybe, RunPart, Source, State, Tres};
 
     const GIB: u64 = Bytes::GIB;
 
@@ -286,6 +292,15 @@ mod tests {
         let memory = advised.memory().expect("advice");
         assert_eq!(memory.value, Bytes(64 * GIB));
         assert!(memory.because.starts_with("9 runs, the most that one used on a node was 47G"));
+        // The same per GPU: 61.1 over four is 15.3, so 16, and 64 on the node.
+        let line = past.names.intern("sbatch --gpus=4 --mem-per-gpu=16G assemble.sh");
+        for run in &mut past.runs {
+            run.gpus = Maybe::some(4);
+            run.submit_line = Some(line);
+        }
+        let job_of_gpus = Job { allocated: Tres::parse("gres/gpu=4"), ..job(9) };
+        let per_gpu = Advised::of(&job_of_gpus, Some(&past), None, idle);
+        assert_eq!(per_gpu.memory().expect("advice").value, Bytes(64 * GIB));
         // Of another number nothing is known, and without a past nothing.
         assert_eq!(Advised::of(&job(10), Some(&past), None, idle).memory(), None);
         assert_eq!(Advised::of(&job(9), None, None, idle).memory(), None);

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::answer::World;
 use crate::answer::limits::{self, Dated};
-use crate::model::{History, Job, Source};
+use crate::model::{History, Job, Limits, Notice, Qos, Source};
 use crate::sched::{Backend, Filter, SchedError, Users};
 
 use super::surroundings::FoundScript;
@@ -16,11 +16,15 @@ use super::surroundings::FoundScript;
 /// A cluster, as the job's record or its id names it.
 type ClusterName = Option<String>;
 
+/// What a cluster said, or why it did not.
+type Answer<T> = Result<Dated<T>, SchedError>;
+
 /// What was asked for already.
 pub(in crate::answer) struct Shared<'w> {
     pub(super) world: World<'w>,
     scripts: Mutex<BTreeMap<(ClusterName, u64), Arc<FoundScript>>>,
-    limits: Mutex<BTreeMap<(ClusterName, String), Result<Dated, SchedError>>>,
+    limits: Mutex<BTreeMap<(ClusterName, String), Answer<Limits>>>,
+    qualities: Mutex<BTreeMap<ClusterName, Answer<Vec<Qos>>>>,
     pasts: Mutex<BTreeMap<PastKey, Option<Arc<History>>>>,
 }
 
@@ -30,7 +34,13 @@ type PastKey = (String, String, Option<String>);
 impl<'w> Shared<'w> {
     /// Nothing was asked for yet.
     pub(in crate::answer) fn new(world: World<'w>) -> Self {
-        Self { world, scripts: Mutex::default(), limits: Mutex::default(), pasts: Mutex::default() }
+        Self {
+            world,
+            scripts: Mutex::default(),
+            limits: Mutex::default(),
+            qualities: Mutex::default(),
+            pasts: Mutex::default(),
+        }
     }
 
     /// The batch script of a job; the tasks of an array have one.
@@ -75,20 +85,41 @@ impl<'w> Shared<'w> {
         locked(&self.pasts).entry(key).or_insert_with(ask).clone()
     }
 
-    /// The limits of a job's partition; `None` where no scheduler can be asked.
+    /// The limits of a job's partition and quality of service, with what to say of them; `None`
+    /// where no scheduler can be asked.
     pub(super) fn limits(
         &self,
         backend: &Backend<'_>,
         job: &Job,
         partition: &str,
-    ) -> Option<Result<Dated, SchedError>> {
+    ) -> Option<Result<(Limits, Vec<Notice>), SchedError>> {
         let source = backend.jobs.as_ref()?;
         let cluster = cluster_of(job);
-        let mut known = locked(&self.limits);
         let key = (cluster.clone(), partition.to_owned());
         let ask = || limits::of(self.world, source, cluster.as_deref(), partition);
-        Some(known.entry(key).or_insert_with(ask).clone())
+        let found = locked(&self.limits).entry(key).or_insert_with(ask).clone();
+        Some(found.map(|found| {
+            let mut notices: Vec<Notice> = found.age().into_iter().collect();
+            let own = job.qos.as_deref().or(found.value.qos.as_deref());
+            let Some(own) = own else { return (found.value, notices) };
+            let ask = || limits::qualities(self.world, source, cluster.as_deref());
+            match locked(&self.qualities).entry(cluster.clone()).or_insert_with(ask) {
+                Ok(all) => (found.value.under(job.qos.as_deref(), &all.value), notices),
+                Err(error) => {
+                    notices.extend(no_qualities(own, error));
+                    (found.value, notices)
+                }
+            }
+        }))
     }
+}
+
+/// A recording of an older question holds no answer, and says no more than that.
+fn no_qualities(name: &str, error: &SchedError) -> Option<Notice> {
+    let not_kept = matches!(error, SchedError::NotRecorded { .. } | SchedError::NotInDemo(_));
+    let text =
+        format!("the limits of QOS {name} are unknown ({error}): the change is not capped by them");
+    (!not_kept).then(|| Notice::warning("no-limits", text))
 }
 
 fn cluster_of(job: &Job) -> ClusterName {

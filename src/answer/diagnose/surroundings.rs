@@ -7,10 +7,9 @@ use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::answer::limits::Dated;
 use crate::host::FileErrorKind;
 use crate::logs::{self, Asked, Located};
-use crate::model::{History, Job, JobId};
+use crate::model::{History, Job, JobId, Limits, Notice};
 use crate::sched::{Backend, Reason, SchedError};
 use crate::script::{self, Script};
 
@@ -38,8 +37,13 @@ pub(in crate::answer) trait Surroundings {
     /// What a diff calls the script.
     fn script_name(&self, job: &Job) -> String;
 
-    /// The limits of its partition, where they can be asked for.
-    fn limits(&self, job: &Job, partition: &str) -> Option<Result<Dated, SchedError>>;
+    /// The limits of its partition and quality of service, where they can be asked for, and what to
+    /// say of them.
+    fn limits(
+        &self,
+        job: &Job,
+        partition: &str,
+    ) -> Option<Result<(Limits, Vec<Notice>), SchedError>>;
 
     /// Runs of the same user and partition, where they can be asked for and are answered.
     fn past(&self, job: &Job) -> Option<Arc<History>>;
@@ -75,6 +79,11 @@ impl<'c, 'w> Cluster<'c, 'w> {
     pub(super) fn new(backend: &'c Backend<'w>, hints: &'c Hints, shared: &'c Shared<'w>) -> Self {
         let script = OnceCell::new();
         Self { backend, hints, shared, script, silent: false }
+    }
+
+    /// As it is known without a question to the scheduler.
+    pub(super) fn silent(self) -> Self {
+        Self { silent: true, ..self }
     }
 
     fn read_script(&self, job: &Job) -> &FoundScript {
@@ -117,7 +126,11 @@ impl Surroundings for Cluster<'_, '_> {
         name.map_or_else(|| format!("job-{}.sh", job.id), str::to_owned)
     }
 
-    fn limits(&self, job: &Job, partition: &str) -> Option<Result<Dated, SchedError>> {
+    fn limits(
+        &self,
+        job: &Job,
+        partition: &str,
+    ) -> Option<Result<(Limits, Vec<Notice>), SchedError>> {
         let asked = || self.shared.limits(self.backend, job, partition);
         if self.silent { None } else { asked() }
     }
@@ -186,7 +199,7 @@ impl Surroundings for AtHand {
         }
     }
 
-    fn limits(&self, _: &Job, _: &str) -> Option<Result<Dated, SchedError>> {
+    fn limits(&self, _: &Job, _: &str) -> Option<Result<(Limits, Vec<Notice>), SchedError>> {
         None
     }
 

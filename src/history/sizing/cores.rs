@@ -27,7 +27,7 @@ pub(super) fn advise(subject: &Subject<'_>) -> Advice {
         subject.ended.iter().filter_map(|run| measure(subject, run)).collect();
     let told = text::count(runs.len() as u64, "completed run");
     let (Some(asked), true) = (asked, runs.len() >= LEAST_RUNS) else {
-        let because = format!("CPU time was measured of {told} of two minutes or more");
+        let because = format!("CPU time was measured for {told} of two minutes or more");
         return Advice::unknown(flag, now, runs.len(), because);
     };
     let mut busy: Vec<f64> = runs.iter().map(|run| run.busy).collect();
@@ -35,8 +35,13 @@ pub(super) fn advise(subject: &Subject<'_>) -> Advice {
     let most = busy.last().copied().unwrap_or_default();
     let needed = quantile(&busy, 1.0 - subject.basis.risk).unwrap_or(most);
     let wanted = whole(needed * HEADROOM - 1e-9).max(1);
+    // Of runs that had another number of cores the share of what they had tells.
+    let had = runs.iter().max_by(|a, b| a.busy.total_cmp(&b.busy)).map_or(asked, |run| run.cores);
     let mut because =
-        format!("{told}, the most that a task kept busy on average was {most:.2} of {asked}");
+        format!("{told}, the most that a task kept busy on average was {most:.2} of {had}");
+    if had != asked {
+        because.push_str(&format!(", before it had {asked}"));
+    }
     let mut advice = Advice {
         flag,
         verdict: Verdict::Keep,
@@ -64,25 +69,33 @@ pub(super) fn advise(subject: &Subject<'_>) -> Advice {
         let over = busy.iter().filter(|busy| **busy > float(wanted)).count();
         advice.misfits = Some(Misfits { runs: over, unknown: 0, of: busy.len() });
     }
-    let most_there = subject.limits.and_then(|limits| limits.node_cpus.get());
-    if let (Some(Amount::Count(more)), Some(most_there)) = (advice.suggestion, most_there)
-        && more > most_there
+    if let (Some(Amount::Count(more)), Some((room, whose))) = (advice.suggestion, room(subject))
+        && more > room
     {
         advice.verdict = Verdict::Capped;
-        advice.suggestion = (most_there > asked).then_some(Amount::Count(most_there));
-        because =
-            format!("{because}; nodes of partition {} have {most_there}", subject.partition());
+        advice.suggestion = (room > asked).then_some(Amount::Count(room));
+        because = format!("{because}; {whose}");
     }
     advice.because = because;
     advice
 }
 
-struct Measured {
+/// The most CPUs that a task can have, and whose limit that is: the tasks of a node share it.
+fn room(subject: &Subject<'_>) -> Option<(u64, String)> {
+    let nodes = u64::from(subject.last.nodes.get().unwrap_or(1).max(1));
+    let tasks = u64::from(subject.last.tasks.get().unwrap_or(1).max(1));
+    let most = subject.limits?.cpus_per_node(nodes)?;
+    Some((most.value / tasks.div_ceil(nodes), most.whose))
+}
+
+/// What a run did with its cores.
+pub(super) struct Measured {
     /// Cores of a task.
-    cores: u64,
+    pub(super) cores: u64,
     /// Of those, busy on average.
-    busy: f64,
-    seconds: f64,
+    pub(super) busy: f64,
+    /// How long it took.
+    pub(super) seconds: f64,
 }
 
 fn measure(subject: &Subject<'_>, run: &Run) -> Option<Measured> {
@@ -100,7 +113,7 @@ fn measure(subject: &Subject<'_>, run: &Run) -> Option<Measured> {
 
 /// A larger number of cores that runs had, kept busy, and were faster by; with the per cent of the
 /// time that they took.
-fn scaling(runs: &[Measured], asked: u64) -> Option<(u64, f64)> {
+pub(super) fn scaling(runs: &[Measured], asked: u64) -> Option<(u64, f64)> {
     let typical = |cores: u64| {
         let group = || runs.iter().filter(move |run| run.cores == cores);
         let mut seconds: Vec<f64> = group().map(|run| run.seconds).collect();

@@ -22,7 +22,7 @@ pub(super) fn advise(subject: &Subject<'_>) -> Option<Advice> {
     busy.sort_by(f64::total_cmp);
     let told = text::count(busy.len() as u64, "completed run");
     if busy.len() < LEAST_RUNS {
-        let because = format!("the use of GPUs was measured of {told} of five minutes or more");
+        let because = format!("the use of GPUs was measured for {told} of five minutes or more");
         return Some(Advice::unknown(Flag::Gpus, now, busy.len(), because));
     }
     let most = busy.last().copied().unwrap_or_default();

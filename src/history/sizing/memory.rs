@@ -6,11 +6,10 @@
 //! stays as it is.
 
 use crate::model::request::{after_memory_limit, round_memory};
-use crate::model::{Bytes, Limits, MemoryScope, Run};
+use crate::model::{Bytes, MemoryScope, Run};
 use crate::text;
 
-use super::estimate::Measured;
-use super::time::some;
+use super::estimate::{Estimate, Measured};
 use super::{Advice, Amount, Flag, LEAST_RUNS, Subject, TIGHT, Verdict, WORTH, evidence, float};
 
 /// A shorter run was sampled twice at most.
@@ -18,9 +17,14 @@ const LEAST_SECONDS: u32 = 60;
 /// A run that used this share of its limit and completed may have filled the rest with cached files.
 const AT_THE_LIMIT: f64 = 0.95;
 
-pub(super) fn advise(subject: &Subject<'_>, cores: &Advice) -> Advice {
+/// Runs measured above their own limit make the measurement doubtful where they are at least so many.
+const DOUBTFUL: usize = 3;
+/// And at least this share of all.
+const DOUBTFUL_SHARE: f64 = 0.2;
+
+pub(super) fn advise(subject: &Subject<'_>, cores: &Advice, nodes: Option<&Advice>) -> Advice {
     let last = subject.last;
-    let unit = Unit::of(subject, cores);
+    let unit = Unit::of(subject, cores, nodes);
     let flag = unit.flag;
     let per_node = last.memory_per_node();
     let now = per_node.map(|bytes| Amount::Memory(Bytes(bytes / unit.now_per_node)));
@@ -28,32 +32,26 @@ pub(super) fn advise(subject: &Subject<'_>, cores: &Advice) -> Advice {
         let because = "its nodes are its own: what it does not use stays empty".to_owned();
         return Advice::unknown(flag, now, 0, because);
     }
-    let Seen { measured, killed, withdrawn, above } = seen(subject.ended);
-    let mut notes = String::new();
-    if !killed.is_empty() {
-        let dead = some(killed.len(), measured.len() + killed.len());
-        notes.push_str(&format!("; {dead} died of memory, at {} at most", largest(&killed)));
+    let seen = seen(subject);
+    let all = seen.all();
+    let mut because = String::new();
+    if seen.is_doubtful() {
+        let because = format!(
+            "{} of {} were measured above their own limit, which no run can use: pages that \
+             tasks share were counted more than once, so what it needs is not known",
+            seen.above,
+            text::count((all.len() + seen.above) as u64, "run"),
+        );
+        return Advice::unknown(flag, now, all.len(), because);
     }
-    if !withdrawn.is_empty() {
-        notes.push_str(&format!(
-            "; mixed evidence: {} died of memory at {}, but later ones completed with no more",
-            text::count(withdrawn.len() as u64, "earlier run"),
-            largest(&withdrawn)
-        ));
-    }
-    if above > 0 {
-        let runs = text::count(above as u64, "run");
-        notes.push_str(&format!("; {runs} left out that seem to have used more than their limit"));
-    }
-    let mut all = measured.clone();
-    all.at_least.extend(&killed);
+    let notes = seen.notes();
     let estimate = all.estimate(subject.basis.risk).filter(|_| all.len() >= LEAST_RUNS);
     let Some(estimate) = estimate else {
-        let runs = text::count(all.len() as u64, "run");
-        let because = format!("memory was measured of {runs} of a minute or more{notes}");
+        let runs = text::count(seen.measured.len() as u64, "run");
+        let because = format!("memory was measured for {runs} of a minute or more{notes}");
         return Advice::unknown(flag, now, all.len(), because);
     };
-    let wanted = match (estimate.quantile, killed.iter().max()) {
+    let wanted = match (estimate.quantile, seen.killed.iter().max()) {
         (None, Some(limit)) => {
             let next = after_memory_limit(Bytes(*limit)).0;
             // A larger limit that held is enough.
@@ -63,11 +61,15 @@ pub(super) fn advise(subject: &Subject<'_>, cores: &Advice) -> Advice {
         _ => estimate.with_headroom(),
     };
     let amount = |bytes: u64| Amount::Memory(Bytes(bytes));
-    let mut because = evidence(&estimate, subject.basis.risk, "used on a node", amount) + &notes;
-    let mut wanted = wanted.div_ceil(unit.then_per_node);
-    let mut suggestion = round_memory(Bytes(wanted));
-    let current = per_node.map(|bytes| bytes / unit.then_per_node);
-    let needed = estimate.quantile.map(|needed| needed.div_ceil(unit.then_per_node));
+    because.push_str(&evidence(&estimate, subject.basis.risk, "used on a node", amount));
+    because.push_str(&notes);
+    if unit.share > 1 {
+        because.push_str(&format!("; on fewer nodes {} of them share one", unit.share));
+    }
+    let of_unit = |bytes: u64| bytes.saturating_mul(unit.share).div_ceil(unit.then_per_node);
+    let mut suggestion = round_memory(Bytes(of_unit(wanted)));
+    let current = per_node.map(|bytes| bytes.saturating_mul(unit.grown) / unit.then_per_node);
+    let needed = estimate.quantile.map(of_unit);
     let mut verdict = match current {
         None => Verdict::Set,
         Some(current) => {
@@ -81,30 +83,38 @@ pub(super) fn advise(subject: &Subject<'_>, cores: &Advice) -> Advice {
             }
         }
     };
-    if !withdrawn.is_empty() && matches!(verdict, Verdict::Raise | Verdict::Lower) {
+    if !seen.withdrawn.is_empty() && matches!(verdict, Verdict::Raise | Verdict::Lower) {
         verdict = Verdict::Keep;
     }
     let full = current.zip(needed).is_some_and(|(current, needed)| {
         float(needed) >= float(current) * AT_THE_LIMIT && needed <= current
     });
-    if verdict == Verdict::Raise && killed.is_empty() && full {
+    // What filled the limit of one node says nothing of what several fill together.
+    if verdict == Verdict::Raise && seen.killed.is_empty() && full && unit.share == 1 {
         verdict = Verdict::Keep;
         because.push_str(
             "; none died, and at a limit cached files fill what is left: the need may be less",
         );
+    } else if verdict == Verdict::Keep
+        && seen.withdrawn.is_empty()
+        && let (Some(current), Some(needed)) = (current, needed)
+    {
+        because.push_str(&super::leaves(current, needed));
     }
-    let cap = subject.limits.and_then(most_per_node);
-    if let Some((most, whose)) = cap {
-        let most = most / unit.then_per_node / Bytes::MIB * Bytes::MIB;
-        if suggestion.0 > most && verdict != Verdict::Keep {
-            (wanted, suggestion, verdict) = (most, Bytes(most), Verdict::Capped);
-            because.push_str(&format!("; {whose}"));
+    if let Some(most) = subject.limits.and_then(|limits| limits.memory_per_node(unit.nodes)) {
+        let room = most.value.0 / unit.then_per_node / Bytes::MIB * Bytes::MIB;
+        if suggestion.0 > room && verdict != Verdict::Keep {
+            suggestion = Bytes(room);
+            because.push_str(&format!("; {}", most.whose));
+            if current.is_some() {
+                verdict = Verdict::Capped;
+            }
         }
     }
-    let stays =
-        verdict == Verdict::Keep || current.is_some_and(|now| now == wanted.max(suggestion.0));
+    let stays = verdict == Verdict::Keep
+        || (verdict == Verdict::Capped && current.is_some_and(|now| now >= suggestion.0));
     let held = if stays { current.unwrap_or(suggestion.0) } else { suggestion.0 };
-    let per_unit = |bytes: u64| Amount::Memory(Bytes(bytes.div_ceil(unit.then_per_node)));
+    let per_unit = |bytes: u64| Amount::Memory(Bytes(of_unit(bytes)));
     Advice {
         flag,
         verdict,
@@ -114,9 +124,17 @@ pub(super) fn advise(subject: &Subject<'_>, cores: &Advice) -> Advice {
         most: Some(per_unit(estimate.most)),
         quantile: estimate.quantile.map(per_unit),
         headroom: (!stays && estimate.quantile.is_some()).then_some(estimate.headroom),
-        misfits: Some(all.misfits(held.saturating_mul(unit.then_per_node))),
+        misfits: Some(all.misfits(held.saturating_mul(unit.then_per_node) / unit.share)),
         because,
     }
+}
+
+/// What runs used on a node, where that is known well enough to put them on fewer nodes.
+pub(super) fn on_a_node(subject: &Subject<'_>) -> Option<Estimate> {
+    let seen = seen(subject);
+    let trusted = seen.killed.is_empty() && !seen.is_doubtful();
+    let estimate = seen.measured.estimate(subject.basis.risk)?;
+    (trusted && seen.measured.complete.len() >= LEAST_RUNS).then_some(estimate)
 }
 
 /// What the runs say, in bytes per node.
@@ -130,12 +148,49 @@ struct Seen {
     above: usize,
 }
 
-fn seen(ended: &[&Run]) -> Seen {
+impl Seen {
+    /// What was measured, and the deaths that stand.
+    fn all(&self) -> Measured {
+        let mut all = self.measured.clone();
+        all.at_least.extend(&self.killed);
+        all
+    }
+
+    fn is_doubtful(&self) -> bool {
+        let of = self.measured.len() + self.killed.len() + self.above;
+        let many = float(self.above as u64) >= float(of as u64) * DOUBTFUL_SHARE;
+        self.above >= DOUBTFUL && many && self.killed.len() < LEAST_RUNS
+    }
+
+    fn notes(&self) -> String {
+        let runs = |count: usize| text::count(count as u64, "run");
+        let mut notes = String::new();
+        if !self.killed.is_empty() {
+            let (dead, limit) = (self.killed.len(), largest(&self.killed));
+            notes.push_str(&format!("; {dead} died of memory, at {limit} at most"));
+        }
+        if !self.withdrawn.is_empty() {
+            let dead = text::count(self.withdrawn.len() as u64, "earlier run");
+            notes.push_str(&format!(
+                "; mixed evidence: {dead} died of memory at {}, but later ones completed with no \
+                 more",
+                largest(&self.withdrawn)
+            ));
+        }
+        if self.above > 0 {
+            let above = runs(self.above);
+            notes.push_str(&format!("; {above} left out, measured above the limit they had"));
+        }
+        notes
+    }
+}
+
+fn seen(subject: &Subject<'_>) -> Seen {
     let mut seen =
         Seen { measured: Measured::default(), killed: Vec::new(), withdrawn: Vec::new(), above: 0 };
     // From the last run back, with the limits at which runs after the one at hand completed.
     let mut completed: Vec<u64> = Vec::new();
-    for run in ended.iter().rev() {
+    for run in subject.ended.iter().rev() {
         let limit = run.memory_per_node();
         if run.out_of_memory {
             let Some(limit) = limit else { continue };
@@ -146,7 +201,9 @@ fn seen(ended: &[&Run]) -> Seen {
         if run.is_completed() {
             completed.extend(limit);
         }
-        let long = run.elapsed.get().is_some_and(|elapsed| elapsed >= LEAST_SECONDS);
+        // What did nothing says nothing of what its work needs.
+        let long =
+            run.elapsed.get().is_some_and(|elapsed| elapsed >= LEAST_SECONDS) && !subject.hung(run);
         let Some(used) = run.node_memory.get().filter(|_| long) else { continue };
         if limit.is_some_and(|limit| used > limit) {
             seen.above += 1;
@@ -180,44 +237,44 @@ fn largest(limits: &[u64]) -> Bytes {
 /// What the option counts memory per.
 struct Unit {
     flag: Flag,
-    /// How many there are on a node in the last run, and in the next by the advice on cores.
+    /// How many there are on a node in the last run, and in the next by the other advice.
     now_per_node: u64,
     then_per_node: u64,
+    /// How many times as many CPUs or GPUs a node of the next run has because it has fewer nodes.
+    grown: u64,
+    /// How many of the nodes that runs had are one of the next.
+    share: u64,
+    /// The nodes of the next run.
+    nodes: u64,
 }
 
 impl Unit {
-    fn of(subject: &Subject<'_>, cores: &Advice) -> Self {
+    fn of(subject: &Subject<'_>, cores: &Advice, fewer: Option<&Advice>) -> Self {
         let last = subject.last;
         let nodes = u64::from(last.nodes.get().unwrap_or(1).max(1));
         let given = subject.given(&["mem", "mem-per-cpu", "mem-per-gpu"]);
         let by_record =
             last.requested_memory.is_some_and(|memory| memory.scope == MemoryScope::Cpu);
         let per = |count: Option<u32>| count.map_or(1, |count| (u64::from(count) / nodes).max(1));
-        let (flag, now_per_node) = match given.as_deref() {
+        let (flag, now_per_node) = match given.as_ref().map(|given| given.option.as_str()) {
             Some("mem-per-cpu") => (Flag::MemoryPerCpu, per(last.cpus.get())),
             Some("mem-per-gpu") => (Flag::MemoryPerGpu, per(last.gpus.get())),
             None if by_record => (Flag::MemoryPerCpu, per(last.cpus.get())),
             _ => (Flag::Memory, 1),
         };
+        let then_nodes = match fewer.and_then(|advice| advice.suggestion) {
+            Some(Amount::Count(then)) if then > 0 && then < nodes => then,
+            _ => nodes,
+        };
+        let share = nodes.div_ceil(then_nodes);
+        let grown = if flag == Flag::Memory { 1 } else { share };
         let then_per_node = match (flag, cores.now, cores.suggestion) {
             (Flag::MemoryPerCpu, Some(Amount::Count(now)), Some(Amount::Count(then))) => {
                 (now_per_node * then / now.max(1)).max(1)
             }
             _ => now_per_node,
         };
-        Self { flag, now_per_node, then_per_node }
+        let then_per_node = then_per_node * grown;
+        Self { flag, now_per_node, then_per_node, grown, share, nodes: then_nodes }
     }
-}
-
-/// The most bytes that may be asked for on a node, and in words whose limit that is.
-fn most_per_node(limits: &Limits) -> Option<(u64, String)> {
-    let partition = &limits.partition;
-    let by_cpus = limits.max_memory_per_cpu.get().zip(limits.node_cpus.get());
-    let by_cpus = by_cpus.map(|(per_cpu, cpus)| Bytes(per_cpu.0.saturating_mul(cpus)));
-    let allowed = [limits.max_memory_per_node.get(), by_cpus].into_iter().flatten().min();
-    let allowed =
-        allowed.map(|most| (most.0, format!("partition {partition} allows {most} at most")));
-    let there = limits.node_memory.get();
-    let there = there.map(|most| (most.0, format!("nodes of partition {partition} have {most}")));
-    allowed.into_iter().chain(there).min_by_key(|(most, _)| *most)
 }

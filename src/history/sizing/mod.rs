@@ -10,6 +10,8 @@ mod cores;
 mod estimate;
 mod gpus;
 mod memory;
+mod nodes;
+mod throttle;
 mod time;
 
 #[cfg(test)]
@@ -18,6 +20,7 @@ mod tests;
 use std::fmt;
 
 use crate::model::{Bytes, History, Idle, Limits, Run, Span};
+use crate::script::{Given, parse_submit_line};
 use crate::text;
 
 use estimate::Estimate;
@@ -54,6 +57,10 @@ pub enum Flag {
     CpusPerTask,
     /// `--gpus`, of all nodes together.
     Gpus,
+    /// `--nodes`.
+    Nodes,
+    /// The `%N` of `--array`.
+    Array,
 }
 
 impl Flag {
@@ -66,6 +73,8 @@ impl Flag {
             Self::MemoryPerGpu => "mem-per-gpu",
             Self::CpusPerTask => "cpus-per-task",
             Self::Gpus => "gpus",
+            Self::Nodes => "nodes",
+            Self::Array => "array",
         }
     }
 }
@@ -77,8 +86,10 @@ pub enum Amount {
     Time(Span),
     /// Memory.
     Memory(Bytes),
-    /// Cores, GPUs.
+    /// Cores, GPUs, nodes.
     Count(u64),
+    /// Tasks of an array at a time.
+    AtATime(u64),
     /// No limit.
     Unlimited,
 }
@@ -90,6 +101,7 @@ impl Amount {
             Self::Time(span) => span.to_string(),
             Self::Memory(bytes) => bytes.to_option(),
             Self::Count(count) => count.to_string(),
+            Self::AtATime(count) => format!("%{count}"),
             Self::Unlimited => "UNLIMITED".to_owned(),
         }
     }
@@ -101,6 +113,7 @@ impl fmt::Display for Amount {
             Self::Time(span) => span.fmt(f),
             Self::Memory(bytes) => bytes.fmt(f),
             Self::Count(count) => count.fmt(f),
+            Self::AtATime(count) => write!(f, "%{count}"),
             Self::Unlimited => f.pad("unlimited"),
         }
     }
@@ -212,11 +225,13 @@ impl Advice {
             || (self.verdict == Verdict::Capped && self.suggestion.is_some())
     }
 
-    /// The directive that changes it; `None` where nothing is to change, or the option is to go.
+    /// The directive that changes it; `None` where nothing is to change, the option is to go, or its
+    /// suggestion is only a part of what it takes.
     pub fn directive(&self) -> Option<String> {
         let suggestion = self.suggestion.filter(|_| self.is_change())?;
-        (suggestion != Amount::Count(0))
-            .then(|| format!("#SBATCH --{}={}", self.flag.option(), suggestion.to_option()))
+        // The indices of the next array are not known here.
+        let whole = suggestion != Amount::Count(0) && self.flag != Flag::Array;
+        whole.then(|| format!("#SBATCH --{}={}", self.flag.option(), suggestion.to_option()))
     }
 }
 
@@ -234,9 +249,12 @@ pub fn sizing(
         runs.iter().copied().filter(|run| run.is_ended() && run.has_started()).collect();
     let Some(last) = ended.last().copied() else { return Vec::new() };
     let subject = Subject { ended: &ended, last, history, limits, basis };
-    let cores = cores::advise(&subject);
-    let mut advice = vec![time::advise(&subject), memory::advise(&subject, &cores), cores];
+    let (cores, nodes) = (cores::advise(&subject), nodes::advise(&subject));
+    let memory = memory::advise(&subject, &cores, nodes.as_ref());
+    let mut advice = vec![time::advise(&subject), memory, cores];
     advice.extend(gpus::advise(&subject));
+    advice.extend(nodes);
+    advice.extend(throttle::advise(&subject));
     advice
 }
 
@@ -254,17 +272,10 @@ impl Subject<'_> {
         run.is_hang(&self.basis.idle) == Some(true)
     }
 
-    /// An option of the last submission command that gives it.
-    fn given(&self, options: &[&str]) -> Option<String> {
-        self.ended.iter().rev().take(1).find_map(|run| {
-            let line = crate::script::parse_submit_line(self.history.text(run.submit_line));
-            let given = line.options.into_iter().rev();
-            given.map(|given| given.option).find(|option| options.contains(&option.as_str()))
-        })
-    }
-
-    fn partition(&self) -> &str {
-        self.history.text(self.last.partition)
+    /// The last of some options in the last submission command.
+    fn given(&self, options: &[&str]) -> Option<Given> {
+        let line = parse_submit_line(self.history.text(self.last.submit_line));
+        line.options.into_iter().rev().find(|given| options.contains(&given.option.as_str()))
     }
 }
 
@@ -280,6 +291,12 @@ fn evidence(estimate: &Estimate, risk: f64, verb: &str, unit: impl Fn(u64) -> Am
         ),
         _ => format!("{runs}, the most that one {verb} was {most}"),
     }
+}
+
+/// The end of the evidence for what stays as it is: what it leaves.
+fn leaves(current: u64, needed: u64) -> String {
+    let headroom = current.saturating_sub(needed).saturating_mul(100) / needed.max(1);
+    format!("; that leaves {headroom} % headroom")
 }
 
 /// A percentage without needless decimals: `97.5`, `90`.

@@ -1,5 +1,8 @@
 //! The cases in which other programs advise what makes things worse.
 
+mod ceilings;
+mod spread;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -264,10 +267,9 @@ fn limits() -> Limits {
     Limits {
         partition: "batch".to_owned(),
         max_time: Known::Value(Span::seconds(24 * 3600)),
-        max_memory_per_node: Known::NotGathered,
-        max_memory_per_cpu: Known::NotGathered,
         node_memory: Known::Value(Bytes(250 * GIB)),
         node_cpus: Known::Value(64),
+        ..Limits::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! `--time`.
 
 use crate::model::request::{after_time_limit, round_time};
-use crate::model::{Allowance, BaseState, Span};
+use crate::model::{Allowance, BaseState, Limits, Span};
 use crate::text;
 
 use super::estimate::Measured;
@@ -37,14 +37,19 @@ pub(super) fn advise(subject: &Subject<'_>) -> Advice {
     let told = measured.complete.len() + reached.len();
     let mut notes = String::new();
     if !reached.is_empty() {
-        notes.push_str(&format!("; {} reached the limit", some(reached.len(), told)));
+        let reached = if reached.len() == told && told > 1 {
+            "all of them".to_owned()
+        } else {
+            reached.len().to_string()
+        };
+        notes.push_str(&format!("; {reached} reached the limit"));
     }
     if hung > 0 {
         notes.push_str(&format!("; {} left out that hung", text::count(hung, "run")));
     }
     let estimate = measured.estimate(subject.basis.risk).filter(|_| told >= LEAST_RUNS);
     let Some(estimate) = estimate else {
-        let because = format!("{} completed or reached its limit", text::count(told as u64, "run"));
+        let because = format!("{} completed or reached the limit", text::count(told as u64, "run"));
         return Advice::unknown(Flag::Time, now, told, because + &notes);
     };
     let longest_limit = reached.iter().max().copied();
@@ -65,17 +70,28 @@ pub(super) fn advise(subject: &Subject<'_>) -> Advice {
         Some(limit) if float(wanted) <= float(limit) * WORTH => Verdict::Lower,
         Some(_) => Verdict::Keep,
     };
-    let most = subject.limits.and_then(|limits| limits.max_time.get()).map(Span::as_seconds);
-    if let Some(most) = most.filter(|most| wanted > *most && verdict != Verdict::Keep) {
-        wanted = most;
-        verdict = Verdict::Capped;
-        because.push_str(&format!(
-            "; partition {} allows {} at most: save checkpoints and continue in a further job",
-            subject.partition(),
-            Span::seconds(most)
-        ));
+    if verdict == Verdict::Raise && hung >= LEAST_RUNS.max(reached.len()) as u64 {
+        let because = because
+            + ": as many as reached it, so those may have stood still as well, which more time \
+               does not mend";
+        return Advice::unknown(Flag::Time, now, told, because);
     }
-    let stays = verdict == Verdict::Keep || limit == Some(wanted);
+    let most = subject.limits.and_then(Limits::longest);
+    if let Some(most) = most.filter(|most| wanted > most.value.as_seconds())
+        && verdict != Verdict::Keep
+    {
+        wanted = most.value.as_seconds();
+        because
+            .push_str(&format!("; {}: save checkpoints and continue in a further job", most.whose));
+        if limit.is_some() {
+            verdict = Verdict::Capped;
+        }
+    }
+    let stays = verdict == Verdict::Keep
+        || (verdict == Verdict::Capped && limit.is_some_and(|limit| limit >= wanted));
+    if let (Verdict::Keep, Some(limit), Some(needed)) = (verdict, limit, estimate.quantile) {
+        because.push_str(&super::leaves(limit, needed));
+    }
     Advice {
         flag: Flag::Time,
         verdict,
@@ -92,9 +108,4 @@ pub(super) fn advise(subject: &Subject<'_>) -> Advice {
 
 fn seconds_of(seconds: u64) -> Amount {
     Amount::Time(Span::seconds(seconds))
-}
-
-/// "all", or how many.
-pub(super) fn some(part: usize, of: usize) -> String {
-    if part == of { "all of them".to_owned() } else { part.to_string() }
 }

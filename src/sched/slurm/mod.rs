@@ -52,7 +52,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::config;
 use crate::host::{Cmd, ExecError, Finished, Output, Runner};
-use crate::model::{BaseState, IdError, Job, JobId, Known, Limits, Notice, Part, Source, State};
+use crate::model::{
+    BaseState, IdError, Job, JobId, Known, Limits, Notice, Part, Qos, Source, State,
+};
 use crate::script::parse_submit_line;
 
 use super::{Backend, Depth, Filter, Found, Need, SchedError, Users};
@@ -276,6 +278,13 @@ impl<'h> Jobs<'h> {
             (limits.node_memory, limits.node_cpus) = scontrol::largest_node(&sizes.stdout);
         }
         Ok(limits)
+    }
+
+    /// Every quality of service with its limits.
+    pub fn qualities(&self) -> Result<Vec<Qos>, SchedError> {
+        let how = ["--readonly", "--noheader", "--parsable2", "show", "qos"];
+        let cmd = self.ask("sacctmgr", &how).arg(limits::format(&limits::QOS_COLUMNS));
+        Ok(limits::qos(&self.query(&cmd)?.stdout))
     }
 
     /// The query of the jobs that a filter selects, for a window of its own.

@@ -302,6 +302,8 @@ pub(super) fn limits(output: &[u8]) -> Option<Limits> {
         max_memory_per_cpu: values::mebibytes(record.get("MaxMemPerCPU")),
         node_memory: Known::NotGathered,
         node_cpus: Known::NotGathered,
+        qos: values::word(record.get("QoS")),
+        rules: Vec::new(),
     })
 }
 
