@@ -21,7 +21,7 @@ use crate::hardware::{Catalogue, Device};
 use crate::model::{Cluster, DryRun, Queue, Refusal, Settled, Shape, Span};
 use crate::text;
 
-pub use placement::{Asked, Fit, Judged, Placement, Source, Start, Verdict, sort};
+pub use placement::{Asked, Busy, Fit, Judged, Placement, Source, Start, Verdict, sort};
 
 /// A start so soon is now.
 const SOON: SignedDuration = SignedDuration::from_secs(120);
@@ -70,15 +70,18 @@ impl<'c> Look<'c> {
         Self { cluster, gates, hosts, places, closed, timeline: OnceCell::new() }
     }
 
-    /// Every queue for a shape, before the scheduler is asked.
-    pub fn judge(&self, shape: &Shape) -> Vec<Judged<'c>> {
+    /// Every queue for a shape, before the scheduler is asked. One that the site hides only where it
+    /// is named, or where `hidden` ones are wanted, too.
+    pub fn judge(&self, shape: &Shape, hidden: bool) -> Vec<Judged<'c>> {
         let queues = self.cluster.queues.iter();
-        let wanted = queues
-            .filter(|queue| shape.partitions.is_empty() || shape.partitions.contains(&queue.name));
+        let wanted = queues.filter(|queue| match shape.partitions.as_slice() {
+            [] => hidden || !queue.is_hidden,
+            named => named.contains(&queue.name),
+        });
         wanted.filter_map(|queue| self.judge_one(&queue.name, shape)).collect()
     }
 
-    /// The queues.
+    /// The queues, hidden ones among them.
     pub fn queues(&self) -> impl Iterator<Item = &'c Queue> {
         self.cluster.queues.iter()
     }
@@ -154,7 +157,16 @@ impl<'c> Look<'c> {
                     now.push(tasks);
                     now_spaces.push((host, &host.free));
                 }
-                Err(word) => *fit.busy.entry(word).or_default() += 1,
+                Err((word, field)) => {
+                    let busy = fit.busy.entry(word).or_default();
+                    busy.nodes += 1;
+                    busy.field = field;
+                    if busy.named.len() < Busy::NAMED {
+                        let reason = free.node.reason.as_ref().map(|reason| reason.text.clone());
+                        let reason = reason.filter(|_| free.class.is_out());
+                        busy.named.push((free.node.name.clone(), reason));
+                    }
+                }
             }
         }
         fit.now = demand.enough(&now) && demand.enough_gpus(&now_spaces);
@@ -162,7 +174,7 @@ impl<'c> Look<'c> {
         fit
     }
 
-    /// The tasks that go on a node now, or where it stands that none do.
+    /// The tasks that go on a node now, or where it stands that none do, and what says so.
     fn tasks_now(
         &self,
         free: &Free<'_>,
@@ -170,7 +182,7 @@ impl<'c> Look<'c> {
         demand: &Demand<'_>,
         length: Option<Span>,
         shape: &Shape,
-    ) -> Result<u64, &'static str> {
+    ) -> Result<u64, (&'static str, &'static str)> {
         let named = shape.reservation.as_deref();
         let stands = match free.class {
             // Less memory than the default may be enough for less.
@@ -179,10 +191,13 @@ impl<'c> Look<'c> {
             _ => false,
         };
         if !stands {
-            return Err(if named.is_some() { "not in the reservation" } else { free.class.word() });
+            return Err(match named {
+                Some(_) => ("not in the reservation", RESERVATIONS),
+                None => (free.class.word(), told_by(free)),
+            });
         }
         if named.is_none() && !is_open(&self.closed[place], self.cluster.taken_at, length) {
-            return Err("reserved before it would end");
+            return Err(("reserved before it would end", RESERVATIONS));
         }
         let host = &self.hosts[place];
         match demand.tasks(host, &host.free, false) {
@@ -219,6 +234,8 @@ impl<'c> Look<'c> {
             _ => (None, 0),
         };
         let (verdict, because) = self.verdict(&access, &fit, asked);
+        let now = self.cluster.taken_at;
+        let is_now = |at: &Timestamp| at.duration_since(now) <= SOON;
         let confirmed = dry_run.is_some_and(DryRun::is_taken);
         let reachable = match verdict {
             Verdict::RunNow | Verdict::Queue => true,
@@ -229,13 +246,17 @@ impl<'c> Look<'c> {
             _ => false,
         };
         let predicted = dry_run.filter(|answer| answer.is_taken()).and_then(|a| a.start.get());
+        // What waits does not start now, whoever says so: the scheduler knows no limit that lets
+        // jobs wait, and looks past nodes that are on their way to somebody else.
+        let waits = verdict == Verdict::Queue;
+        let predicted = predicted.filter(|at| !(waits && is_now(at)));
         let start = if !reachable && verdict != Verdict::NoAnswer {
             None
         } else if let Some(at) = predicted {
             Some(Start { at, source: Source::Scheduler })
         } else {
-            let at =
-                if fit.now { Some(self.cluster.taken_at) } else { self.estimate(queue, shape) };
+            let at = if fit.now { Some(now) } else { self.estimate(queue, shape) };
+            let at = at.filter(|at| !(waits && is_now(at)));
             at.map(|at| Start { at, source: Source::Estimate })
         };
         let submit = if reachable { submit(queue, &access, dry_run, shape) } else { Vec::new() };
@@ -274,7 +295,12 @@ impl<'c> Look<'c> {
         if let Asked::Yes(answer, untried) = asked
             && let Some(refusal) = answer.refusal()
         {
-            return refused(answer, refusal, untried);
+            let (verdict, said) = refused(answer, refusal, untried);
+            // A rule that is known says more than "denied" does.
+            return match gate(Kind::Shape).filter(|_| refusal.is_vague()) {
+                Some(gate) => (Verdict::Limit, format!("{}; {said}", told(gate))),
+                None => (verdict, said),
+            };
         }
         if let Some(gate) = gate(Kind::Shape) {
             return (Verdict::Limit, told(gate));
@@ -285,8 +311,7 @@ impl<'c> Look<'c> {
                 (Verdict::NoAnswer, format!("the GPUs of {unverified} are not identified"))
             } else {
                 let right = text::count(fit.right, "node");
-                let out =
-                    if fit.busy.is_empty() { String::new() } else { histogram_words(&fit.busy) };
+                let out = if fit.busy.is_empty() { String::new() } else { told_busy(&fit.busy) };
                 let out = if out.is_empty() { out } else { format!(": {out}") };
                 (
                     Verdict::TooFew,
@@ -324,8 +349,21 @@ impl<'c> Look<'c> {
                 (Verdict::Queue, "there is room, but the scheduler starts it later".to_owned())
             }
             None if fit.now => (Verdict::Queue, "the scheduler names no start".to_owned()),
-            _ => (Verdict::Queue, histogram_words(&fit.busy)),
+            _ => (Verdict::Queue, told_busy(&fit.busy)),
         }
+    }
+}
+
+/// What tells of reservations.
+const RESERVATIONS: &str = "scontrol show reservation";
+
+/// What of the scheduler's words makes a node stand where it stands.
+fn told_by(free: &Free<'_>) -> &'static str {
+    match free.class {
+        Class::Full | Class::Stranded => "CPUAlloc",
+        Class::MemoryExhausted => "AllocMem",
+        _ if free.reservation.is_some() => RESERVATIONS,
+        _ => "State",
     }
 }
 
@@ -420,12 +458,38 @@ fn histogram(reasons: &BTreeMap<String, u64>) -> String {
     words.join("; ")
 }
 
-fn histogram_words(classes: &BTreeMap<&'static str, u64>) -> String {
-    let mut sorted: Vec<(&&str, &u64)> = classes.iter().collect();
-    sorted.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(b.0)));
-    let words: Vec<String> =
-        sorted.iter().map(|(class, nodes)| format!("{nodes} {class}")).collect();
-    text::join(&words, "and")
+/// `g01 short of GPUs and 4 nodes full (node GresUsed and CPUAlloc)`: what is in the way on how
+/// many nodes, the most frequent first, and what says so.
+fn told_busy(busy: &BTreeMap<&'static str, Busy>) -> String {
+    let mut sorted: Vec<(&&str, &Busy)> = busy.iter().collect();
+    sorted.sort_by(|a, b| b.1.nodes.cmp(&a.1.nodes).then_with(|| a.0.cmp(b.0)));
+    let words: Vec<String> = sorted.iter().map(|(word, busy)| told_of(word, busy)).collect();
+    let mut fields: Vec<String> = Vec::new();
+    for (_, busy) in sorted {
+        let field = if busy.field == RESERVATIONS {
+            busy.field.to_owned()
+        } else {
+            format!("node {}", busy.field)
+        };
+        if !fields.contains(&field) {
+            fields.push(field);
+        }
+    }
+    format!("{} ({})", text::join(&words, "and"), fields.join(", "))
+}
+
+fn told_of(word: &str, busy: &Busy) -> String {
+    if busy.nodes > Busy::NAMED as u64 {
+        return format!("{} {word}", text::count(busy.nodes, "node"));
+    }
+    let names = text::collapse(busy.named.iter().map(|(name, _)| name.as_str()));
+    let mut reasons: Vec<&str> =
+        busy.named.iter().filter_map(|(_, reason)| reason.as_deref()).collect();
+    reasons.dedup();
+    match reasons.as_slice() {
+        [reason] => format!("{names} {word}, \"{reason}\""),
+        _ => format!("{names} {word}"),
+    }
 }
 
 /// Whether an answer says that the scheduler could not be asked.

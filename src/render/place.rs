@@ -91,8 +91,12 @@ fn access(placement: &Placement) -> String {
     }
 }
 
-fn start(start: Option<Start>, now: Timestamp) -> String {
-    let Some(Start { at, source }) = start else { return String::new() };
+fn start(place: &Placement, now: Timestamp) -> String {
+    let Some(Start { at, source }) = place.start else {
+        // It would wait, and nobody can say how long.
+        let waits = place.verdict == Verdict::Queue;
+        return if waits { "n/a".to_owned() } else { String::new() };
+    };
     let wait = at.duration_since(now);
     let words =
         if wait <= SignedDuration::from_secs(120) { "now".to_owned() } else { spoken_until(wait) };
@@ -195,7 +199,7 @@ impl Places {
             (Label::Plain, place.queue.clone()),
             (Label::Plain, format!("{}/{}", fit.fitting, fit.needed)),
             (Label::Plain, format!("{}/{}{unsure}", fit.right, fit.considered)),
-            (Label::Plain, start(place.start, self.taken_at)),
+            (Label::Plain, start(place, self.taken_at)),
             (Label::Plain, access(place)),
             (Label::Plain, gpus.join(" ")),
         ]

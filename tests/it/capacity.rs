@@ -59,11 +59,44 @@ fn nodes_and_partitions_add_up() {
     // 28 calls of node(), 16 of partition().
     assert_eq!((count(&status["nodes"]["nodes"]), sum(&status["nodes"]["classes"])), (28, 28));
     assert_eq!(sum(&status["terms"]), 16);
-    assert_eq!(status["queues"].as_array().map(Vec::len), Some(16));
+    // Two are hidden: counted, and told one by one only where that is asked for.
+    assert_eq!(
+        (count(&status["hidden"]), status["queues"].as_array().map(Vec::len)),
+        (2, Some(14))
+    );
     // The four GPUs of mix01 are in a partition that takes nothing from here: 6 x 4 - 1 are left.
     assert_eq!((count(&status["nodes"]["gpus"]), count(&status["yours"]["gpus"])), (27, 23));
     let nodes = demo(&["nodes", "--all", "--json"]).json();
     assert_eq!(nodes["nodes"].as_array().map(Vec::len), Some(28));
+}
+
+/// As Slurm's own clients: hidden unless all are wanted, and never refused to who knows the name.
+#[test]
+fn what_the_site_hides_is_told_to_who_asks_for_it() {
+    let names = |args: &[&str], list: &str, key: &str| -> Vec<String> {
+        let shown = demo(&[args, &["--json"][..]].concat()).json();
+        let rows = shown[list].as_array().expect("a list").clone();
+        rows.iter().filter_map(|row| row[key].as_str().map(str::to_owned)).collect()
+    };
+    let lists = [
+        (&["status"][..], "queues", "name"),
+        (&["queues"], "queues", "name"),
+        (&["where", "-c", "4"], "placements", "queue"),
+        (&["check"], "queues", "queue"),
+    ];
+    for (args, list, key) in lists {
+        let has = |names: Vec<String>| {
+            names.iter().filter(|name| *name == "admins" || *name == "repair").count()
+        };
+        assert_eq!(has(names(args, list, key)), 0, "{args:?}");
+        assert_eq!(has(names(&[args, &["--all"][..]].concat(), list, key)), 2, "{args:?}");
+        if args != ["status"] {
+            let named = [args, &["-p", "admins"][..]].concat();
+            assert_eq!(names(&named, list, key), ["admins"], "{args:?}");
+        }
+    }
+    demo(&["status"]).says("3 closed (2 hidden: --all)");
+    demo(&["where"]).says("2 hidden partitions left out: --all, or -p with the name");
 }
 
 fn gates(queue: &str) -> Vec<String> {
