@@ -24,6 +24,7 @@ pub(super) fn of_the_demo(command: &mut Command) -> Option<&mut args::Past> {
         Command::Sizing(args) => &mut args.past,
         Command::Patterns(args) => &mut args.past,
         Command::Reliability(args) => &mut args.past,
+        Command::Health(args) if args.history => &mut args.past,
         Command::Stats(args) if args.by.is_some_and(|by| by != args::By::Cause) => &mut args.past,
         _ => return None,
     };
@@ -140,7 +141,7 @@ fn filter(world: World<'_>, args: &args::Jobs) -> Result<Filter, Failure> {
 }
 
 /// The history that a command is about.
-fn wanted(world: World<'_>, args: &args::Past, depth: Depth) -> Result<Wanted, Failure> {
+pub(super) fn wanted(world: World<'_>, args: &args::Past, depth: Depth) -> Result<Wanted, Failure> {
     let (now, zone) = (world.cluster.now(), world.cluster.zone());
     let live = args.from.is_empty();
     let time = |text: &str| answer::parse_time(text, now, &zone).map_err(answer::AnswerError::from);

@@ -205,6 +205,23 @@ fn nodes_that_are_out_are_told_with_who_and_when() {
 }
 
 #[test]
+fn the_history_of_failures_is_told_where_it_is_asked_for() {
+    let words = "cn06 4 of 28 jobs failed here, where the same work elsewhere explains 0.3";
+    demo(&["health", "--history"]).ends(0).says(words);
+    assert!(!demo(&["health"]).stdout.contains("failed here"));
+    let document = demo(&["health", "--history", "--json"]).json();
+    let found = document["degraded"].as_array().expect("a list").clone();
+    assert!(found.iter().any(|row| row["finding"] == "failures" && row["node"] == "cn06"));
+    // What could not be read costs the rest nothing.
+    let machine = machine("no-history", &[]);
+    machine
+        .run(&["health", "--history"])
+        .ends(0)
+        .says("how jobs fared on the nodes could not be read");
+    demo(&["health", "--since", "7d"]).ends(64);
+}
+
+#[test]
 fn names_that_are_not_there_are_told() {
     let hint = "did you mean 'biology'?";
     demo(&["queues", "-p", "bilogy"])
