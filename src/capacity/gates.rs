@@ -211,7 +211,7 @@ impl<'c> Gates<'c> {
             |codes: &[&str]| access.gates.iter().any(|gate| codes.contains(&gate.code.as_str()));
         if has(&["QUEUE_DISABLED", "QUEUE_NOT_STARTED", "NO_ACCOUNTS", "NO_QOS", "NO_GROUPS"]) {
             Term::Closed
-        } else if has(&["NO_NODES", "ALL_NODES_UNSCHEDULABLE"]) || self.nodes(queue).is_empty() {
+        } else if has(&["NO_NODES", "ALL_NODES_UNSCHEDULABLE"]) {
             Term::NoNodes
         } else if access.has(Kind::Fatal) {
             Term::NoAccess

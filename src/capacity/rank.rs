@@ -7,6 +7,7 @@
 
 mod placement;
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 
@@ -25,6 +26,11 @@ pub use placement::{Asked, Busy, Fit, Judged, Placement, Source, Start, Verdict,
 
 /// A start so soon is now.
 const SOON: SignedDuration = SignedDuration::from_secs(120);
+/// A node that is off is up after so many seconds, where the site does not say how long it gives
+/// them (the default of `ResumeTimeout`).
+const BOOT: i64 = 60;
+/// A job that is being cleaned up is gone after this.
+const CLEANED: SignedDuration = SignedDuration::from_secs(180);
 /// No reservation has more nodes than a cluster.
 const MOST_HOSTS: usize = 262_144;
 
@@ -201,6 +207,7 @@ impl<'c> Look<'c> {
         }
         let host = &self.hosts[place];
         match demand.tasks(host, &host.free, false) {
+            0 if free.class == Class::MemoryExhausted => Err((free.class.word(), told_by(free))),
             0 => Err(demand.what_is_taken(host)),
             tasks => Ok(tasks),
         }
@@ -213,17 +220,54 @@ impl<'c> Look<'c> {
             return None;
         }
         let demand = Demand::new(shape, self.cluster, queue);
-        let hosts: Vec<(usize, &Host<'_>, &[Closed])> = self
+        let comes: Vec<(usize, Cow<'_, [Closed]>)> = self
             .gates
             .nodes(queue)
             .iter()
-            .filter(|free| comes_back(free.class))
-            .filter_map(|free| self.places.get(free.node.name.as_str()))
-            .map(|place| (*place, &self.hosts[*place], self.closed[*place].as_slice()))
-            .filter(|(_, host, _)| demand.hardware(host) == Hardware::Right)
+            .filter_map(|free| self.places.get(free.node.name.as_str()).map(|place| (free, *place)))
+            .filter(|(_, place)| demand.hardware(&self.hosts[*place]) == Hardware::Right)
+            .filter_map(|(free, place)| Some((place, self.closed_times(free, place, shape)?)))
             .collect();
+        let hosts: Vec<(usize, &Host<'_>, &[Closed])> =
+            comes.iter().map(|(place, closed)| (*place, &self.hosts[*place], &**closed)).collect();
         let timeline = self.timeline.get_or_init(|| Timeline::new(self.cluster));
         timeline.earliest(&demand, &hosts, self.cluster.taken_at, length(queue, shape))
+    }
+
+    /// When a node takes nothing from the caller; `None` where nobody knows when that ends.
+    fn closed_times(
+        &self,
+        free: &Free<'_>,
+        place: usize,
+        shape: &Shape,
+    ) -> Option<Cow<'_, [Closed]>> {
+        let now = self.cluster.taken_at;
+        let closed = self.closed[place].as_slice();
+        let wait = match free.class {
+            Class::Idle | Class::Room | Class::Full | Class::MemoryExhausted | Class::Stranded => {
+                return Some(Cow::Borrowed(closed));
+            }
+            Class::PoweredDown | Class::PoweringUp | Class::PoweringDown | Class::Rebooting => {
+                let set = self.cluster.controller.setting("ResumeTimeout");
+                let seconds = set.and_then(|text| text.split(' ').next()?.parse().ok());
+                SignedDuration::from_secs(seconds.unwrap_or(BOOT))
+            }
+            Class::Completing => CLEANED,
+            Class::ReservedForCaller => {
+                let is_named =
+                    shape.reservation.as_deref().is_some_and(|name| free.reservation == Some(name));
+                return is_named.then_some(Cow::Borrowed(closed));
+            }
+            Class::Reserved | Class::Maintenance => {
+                let is_told = closed.iter().any(|time| time.from <= now && time.until > now);
+                return is_told.then_some(Cow::Borrowed(closed));
+            }
+            _ => return None,
+        };
+        let until = now.checked_add(wait).ok()?;
+        let mut times = closed.to_vec();
+        times.push(Closed { from: now, until });
+        Some(Cow::Owned(times))
     }
 
     /// The verdict on one queue.
@@ -248,7 +292,7 @@ impl<'c> Look<'c> {
         let predicted = dry_run.filter(|answer| answer.is_taken()).and_then(|a| a.start.get());
         // What waits does not start now, whoever says so: the scheduler knows no limit that lets
         // jobs wait, and looks past nodes that are on their way to somebody else.
-        let waits = verdict == Verdict::Queue;
+        let waits = verdict == Verdict::Queue || !fit.now;
         let predicted = predicted.filter(|at| !(waits && is_now(at)));
         let start = if !reachable && verdict != Verdict::NoAnswer {
             None
@@ -330,7 +374,14 @@ impl<'c> Look<'c> {
             Asked::No if fit.now => {
                 (Verdict::NoAnswer, "fits now; the scheduler was not asked".to_owned())
             }
-            Asked::No => (Verdict::NoAnswer, "the scheduler was not asked".to_owned()),
+            Asked::No => {
+                let busy = if fit.busy.is_empty() {
+                    String::new()
+                } else {
+                    format!("{}; ", told_busy(&fit.busy))
+                };
+                (Verdict::NoAnswer, format!("{busy}the scheduler was not asked"))
+            }
         }
     }
 

@@ -172,7 +172,13 @@ impl Report for Places {
             page.gap()?;
         }
         for place in reasons {
-            page.entry("", 0, Label::Plain, &format!("{}: {}", place.queue, place.because))?;
+            let waiting = match (place.verdict, place.waiting) {
+                (Verdict::Queue, 1) => "; 1 job waits there".to_owned(),
+                (Verdict::Queue, many @ 2..) => format!("; {many} jobs wait there"),
+                _ => String::new(),
+            };
+            let line = format!("{}: {}{waiting}", place.queue, place.because);
+            page.entry("", 0, Label::Plain, &line)?;
             // Only what would lift the reason that was just told.
             let mut refusals = place.access.refusals();
             let told = refusals.find(|gate| place.because.starts_with(&gate.text));

@@ -19,6 +19,7 @@ mod readme;
 mod recordings;
 mod run;
 mod scheduler;
+mod snapshots;
 mod suites;
 mod text;
 mod ticket;

@@ -3,6 +3,10 @@
 //! At most eight of Slurm's clients are started, as many at once as `host` allows, each with a
 //! deadline of its own. A query that fails costs its part of the answer and stands in the failures;
 //! without nodes or partitions there is no answer at all.
+//!
+//! Text is read and not `--json`: of nodes, partitions and reservations it tells all that capacity is
+//! judged by, in one form from 20.11 on, where `scontrol --json` begins with 23.02, changes with each
+//! release of its parser and takes four times the bytes (28 against 7 kB for the 11 nodes of a 24.11).
 
 use std::borrow::Cow;
 use std::path::Path;
