@@ -76,7 +76,7 @@ pub fn stocks(
         .iter()
         .filter(|queue| !queue.is_hidden || queues.contains(&queue.name))
         .map(|queue| {
-            let term = gates.term(queue, &gates.access(queue, None));
+            let term = Term::of(&gates.access(queue, None));
             (queue.name.as_str(), matches!(term, Term::Open | Term::Unchecked))
         })
         .collect();

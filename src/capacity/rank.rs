@@ -17,6 +17,7 @@ use super::fit::{Demand, Hardware, Host, Space};
 use super::free::{Class, Free, Frees};
 use super::gates::{self, Gates, Kind};
 use super::reserved;
+use super::start::waiting::{self, Hosts};
 use super::start::{Closed, Timeline, is_open};
 use crate::hardware::{Catalogue, Device};
 use crate::model::{Cluster, DryRun, Queue, Refusal, Settled, Shape, Span};
@@ -220,18 +221,57 @@ impl<'c> Look<'c> {
             return None;
         }
         let demand = Demand::new(shape, self.cluster, queue);
-        let comes: Vec<(usize, Cow<'_, [Closed]>)> = self
-            .gates
+        let comes = self.comes(queue, &demand, shape);
+        let hosts = self.hosts_of(&comes);
+        self.timeline().earliest(&demand, &hosts, self.cluster.taken_at, length(queue, shape))
+    }
+
+    /// The running jobs, and those that wait before a new one.
+    fn timeline(&self) -> &Timeline {
+        self.timeline.get_or_init(|| {
+            let mut timeline = Timeline::new(self.cluster);
+            let plain = Shape::default();
+            timeline.seat(self.cluster, |queue, demand| {
+                let comes = self.comes(queue, demand, &plain).into_iter();
+                // Which of them are closed to those users is not known: nothing is taken for closed.
+                comes.map(|(place, _)| (place, &self.hosts[place], &[][..])).collect()
+            });
+            timeline
+        })
+    }
+
+    /// The nodes of a queue that can have a job, with the times in which they cannot.
+    fn comes(
+        &self,
+        queue: &Queue,
+        demand: &Demand<'_>,
+        shape: &Shape,
+    ) -> Vec<(usize, Cow<'_, [Closed]>)> {
+        self.gates
             .nodes(queue)
             .iter()
             .filter_map(|free| self.places.get(free.node.name.as_str()).map(|place| (free, *place)))
             .filter(|(_, place)| demand.hardware(&self.hosts[*place]) == Hardware::Right)
             .filter_map(|(free, place)| Some((place, self.closed_times(free, place, shape)?)))
-            .collect();
-        let hosts: Vec<(usize, &Host<'_>, &[Closed])> =
-            comes.iter().map(|(place, closed)| (*place, &self.hosts[*place], &**closed)).collect();
-        let timeline = self.timeline.get_or_init(|| Timeline::new(self.cluster));
-        timeline.earliest(&demand, &hosts, self.cluster.taken_at, length(queue, shape))
+            .collect()
+    }
+
+    fn hosts_of<'h>(&'h self, comes: &'h [(usize, Cow<'_, [Closed]>)]) -> Hosts<'h> {
+        comes.iter().map(|(place, closed)| (*place, &self.hosts[*place], &**closed)).collect()
+    }
+
+    /// When a job would start after those that wait, where that is not now.
+    fn after_others(&self, queue: &'c Queue, shape: &Shape) -> Option<Timestamp> {
+        if waiting::in_front(self.cluster).is_empty() {
+            return None;
+        }
+        let nodes = self.gates.nodes(queue).iter();
+        let mut places = nodes.filter_map(|free| self.places.get(free.node.name.as_str()).copied());
+        if !self.timeline().is_claimed(&mut places) {
+            return None;
+        }
+        let at = self.estimate(queue, shape)?;
+        (at.duration_since(self.cluster.taken_at) > SOON).then_some(at)
     }
 
     /// When a node takes nothing from the caller; `None` where nobody knows when that ends.
@@ -277,7 +317,8 @@ impl<'c> Look<'c> {
             Asked::Yes(answer, untried) => (Some(answer), untried),
             _ => (None, 0),
         };
-        let (verdict, because) = self.verdict(&access, &fit, asked);
+        let later = self.after_others(queue, shape);
+        let (verdict, because) = self.verdict(&access, &fit, asked, later.is_some());
         let now = self.cluster.taken_at;
         let is_now = |at: &Timestamp| at.duration_since(now) <= SOON;
         let confirmed = dry_run.is_some_and(DryRun::is_taken);
@@ -294,6 +335,8 @@ impl<'c> Look<'c> {
         // jobs wait, and looks past nodes that are on their way to somebody else.
         let waits = verdict == Verdict::Queue || !fit.now;
         let predicted = predicted.filter(|at| !(waits && is_now(at)));
+        // Nor does it look at the jobs that wait: after them is later.
+        let predicted = predicted.filter(|at| later.is_none_or(|later| later <= *at));
         let start = if !reachable && verdict != Verdict::NoAnswer {
             None
         } else if let Some(at) = predicted {
@@ -327,7 +370,13 @@ impl<'c> Look<'c> {
         }
     }
 
-    fn verdict(&self, access: &gates::Access, fit: &Fit, asked: Asked<'_>) -> (Verdict, String) {
+    fn verdict(
+        &self,
+        access: &gates::Access,
+        fit: &Fit,
+        asked: Asked<'_>,
+        behind: bool,
+    ) -> (Verdict, String) {
         let gate = |kind| access.gates.iter().find(|gate| gate.kind == kind);
         let told = |gate: &gates::Gate| format!("{} ({})", gate.text, gate.source);
         if let Some(gate) = gate(Kind::Fatal) {
@@ -364,7 +413,7 @@ impl<'c> Look<'c> {
             };
         }
         match asked {
-            Asked::Yes(answer, _) if answer.is_taken() => self.taken(access, fit, answer),
+            Asked::Yes(answer, _) if answer.is_taken() => self.taken(access, fit, answer, behind),
             Asked::Yes(answer, _) => {
                 (Verdict::NoAnswer, format!("the scheduler gave no answer: {}", answer.message))
             }
@@ -386,13 +435,23 @@ impl<'c> Look<'c> {
     }
 
     /// The scheduler would take it: whether that is now.
-    fn taken(&self, access: &gates::Access, fit: &Fit, answer: &DryRun) -> (Verdict, String) {
+    fn taken(
+        &self,
+        access: &gates::Access,
+        fit: &Fit,
+        answer: &DryRun,
+        behind: bool,
+    ) -> (Verdict, String) {
         let now = self.cluster.taken_at;
         let starts = answer.start.get();
         if let Some(gate) = access.gates.iter().find(|gate| gate.kind == Kind::Unchecked) {
             return (Verdict::Queue, format!("not checked: {}", gate.text));
         }
         match starts {
+            // A dry run looks past the queue.
+            Some(_) if fit.now && behind => {
+                (Verdict::Queue, "there is room, but for the jobs that wait before it".to_owned())
+            }
             Some(start) if start.duration_since(now) <= SOON && fit.now => {
                 (Verdict::RunNow, String::new())
             }

@@ -303,7 +303,9 @@ fn the_tables_name_tests_that_are_there() {
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = String::new();
-    ["src", "tests"].iter().for_each(|folder| sources(&root.join(folder), &mut all));
+    for folder in ["src", "tests"] {
+        sources(&root.join(folder), &mut all);
+    }
     let tables = include_str!("capacity.rs").lines().take_while(|line| line.starts_with("//!"));
     let rows = tables.filter(|line| line.starts_with("//! |"));
     let named: Vec<&str> = rows.flat_map(|line| line.split('`').skip(1).step_by(2)).collect();

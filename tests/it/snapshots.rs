@@ -46,7 +46,9 @@ fn shape(value: &Value, place: &str, found: &mut BTreeSet<String>) {
             }
         }
         Value::Array(items) => {
-            items.iter().for_each(|item| shape(item, &format!("{place}[]"), found))
+            for item in items {
+                shape(item, &format!("{place}[]"), found);
+            }
         }
         Value::Null => {}
         Value::Bool(_) => drop(found.insert(format!("{place} boolean"))),

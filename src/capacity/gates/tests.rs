@@ -44,7 +44,7 @@ fn judge(lab: &Lab, options: &[(&str, &str)]) -> Judged {
     let wanted = shape(options);
     let queue = &cluster.queues[0];
     let access = gates.access(queue, (!options.is_empty()).then_some(&wanted));
-    let term = gates.term(queue, &access);
+    let term = Term::of(&access);
     Judged { access, term }
 }
 
@@ -628,6 +628,6 @@ fn every_queue_stands_in_one_term() {
     let frees = Frees::new(&cluster);
     let gates = Gates::new(&cluster, &frees);
     let terms: Vec<Term> =
-        cluster.queues.iter().map(|queue| gates.term(queue, &gates.access(queue, None))).collect();
+        cluster.queues.iter().map(|queue| Term::of(&gates.access(queue, None))).collect();
     assert_eq!(terms, [Term::Open, Term::Closed, Term::NoAccess, Term::NoNodes]);
 }
