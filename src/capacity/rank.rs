@@ -342,7 +342,11 @@ impl<'c> Look<'c> {
         } else if let Some(at) = predicted {
             Some(Start { at, source: Source::Scheduler })
         } else {
-            let at = if fit.now { Some(now) } else { self.estimate(queue, shape) };
+            let at = match later {
+                Some(later) => Some(later),
+                None if fit.now => Some(now),
+                None => self.estimate(queue, shape),
+            };
             let at = at.filter(|at| !(waits && is_now(at)));
             at.map(|at| Start { at, source: Source::Estimate })
         };
@@ -420,6 +424,11 @@ impl<'c> Look<'c> {
             Asked::TooMany => {
                 (Verdict::NoAnswer, "not asked: too many dry runs for one question".to_owned())
             }
+            Asked::No if fit.now && behind => (
+                Verdict::NoAnswer,
+                "there is room, but for the jobs that wait before it; the scheduler was not asked"
+                    .to_owned(),
+            ),
             Asked::No if fit.now => {
                 (Verdict::NoAnswer, "fits now; the scheduler was not asked".to_owned())
             }

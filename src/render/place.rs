@@ -233,8 +233,8 @@ impl Places {
             .iter()
             .any(|place| place.start.is_some_and(|start| start.source == Source::Estimate));
         if estimated {
-            let text = "* our estimate from the time limits of running jobs; jobs that wait before \
-                        yours make it later, jobs that end early sooner";
+            let text = "* our estimate from the time limits of jobs that run and wait; those that end \
+                        early make it sooner, new ones of higher priority later";
             page.entry("", 0, Label::Dim, text)?;
         }
         asked(page, self.asked)
