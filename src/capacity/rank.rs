@@ -27,6 +27,8 @@ pub use placement::{Asked, Busy, Fit, Judged, Placement, Source, Start, Verdict,
 
 /// A start so soon is now.
 const SOON: SignedDuration = SignedDuration::from_secs(120);
+/// What starts so soon starts at once: the scheduler's clock and ours differ by a little.
+const AT_ONCE: SignedDuration = SignedDuration::from_secs(10);
 /// A node that is off is up after so many seconds, where the site does not say how long it gives
 /// them (the default of `ResumeTimeout`).
 const BOOT: i64 = 60;
@@ -271,7 +273,7 @@ impl<'c> Look<'c> {
             return None;
         }
         let at = self.estimate(queue, shape)?;
-        (at.duration_since(self.cluster.taken_at) > SOON).then_some(at)
+        (at.duration_since(self.cluster.taken_at) > AT_ONCE).then_some(at)
     }
 
     /// When a node takes nothing from the caller; `None` where nobody knows when that ends.
@@ -320,7 +322,7 @@ impl<'c> Look<'c> {
         let later = self.after_others(queue, shape);
         let (verdict, because) = self.verdict(&access, &fit, asked, later.is_some());
         let now = self.cluster.taken_at;
-        let is_now = |at: &Timestamp| at.duration_since(now) <= SOON;
+        let is_now = |at: &Timestamp| at.duration_since(now) <= AT_ONCE;
         let confirmed = dry_run.is_some_and(DryRun::is_taken);
         let reachable = match verdict {
             Verdict::RunNow | Verdict::Queue => true,

@@ -98,8 +98,9 @@ fn start(place: &Placement, now: Timestamp) -> String {
         return if waits { "n/a".to_owned() } else { String::new() };
     };
     let wait = at.duration_since(now);
-    let words =
-        if wait <= SignedDuration::from_secs(120) { "now".to_owned() } else { spoken_until(wait) };
+    // Who waits is told how long, however short.
+    let is_now = wait <= SignedDuration::from_secs(120) && place.verdict != Verdict::Queue;
+    let words = if is_now { "now".to_owned() } else { spoken_until(wait) };
     // Ours is told apart from the scheduler's.
     match source {
         Source::Scheduler => words,
