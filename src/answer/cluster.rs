@@ -118,7 +118,7 @@ impl QueueRow {
     /// The row of a queue.
     pub(super) fn new(gates: &Gates<'_>, queue: &Queue, shape: Option<&Shape>) -> Self {
         let access: Access = gates.access(queue, shape);
-        let term = gates.term(queue, &access);
+        let term = Term::of(&access);
         let nodes = gates.nodes(queue);
         let mut sums = Sums::of(nodes);
         let mut advertised_idle = 0;

@@ -3,9 +3,12 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::past::Wanted;
+use super::reliability::{self, NodeLine};
 use super::{AnswerError, World};
 use crate::capacity::free::{Frees, Sums};
 use crate::capacity::health::{self, Degraded, Out};
+use crate::history::reliability::Metric;
 use crate::model::Notice;
 use crate::text;
 
@@ -26,15 +29,28 @@ pub struct Health {
     pub notices: Vec<Notice>,
 }
 
-/// Looks at the health of every node.
-pub fn health(world: World<'_>) -> Result<Health, AnswerError> {
-    let (cluster, notices) = world.cluster()?;
+/// Looks at the health of every node; with a history also at how jobs fared there. Where that cannot
+/// be read the rest is told all the same.
+pub fn health(world: World<'_>, history: Option<&Wanted>) -> Result<Health, AnswerError> {
+    let (cluster, mut notices) = world.cluster()?;
     let frees = Frees::new(&cluster);
     let mut out = health::out(&frees);
     for group in &mut out {
         group.reason = group.reason.as_deref().map(text::masked);
     }
     let mut degraded = health::degraded(&cluster, &frees);
+    if let Some(wanted) = history {
+        match reliability::nodes(world, wanted, Metric::Failure, None) {
+            Ok(found) => {
+                degraded.extend(found.nodes.iter().filter(|line| is_worse(line)).map(failing));
+                notices.extend(found.notices);
+            }
+            Err(error) => {
+                let text = format!("how jobs fared on the nodes could not be read: {error}");
+                notices.push(Notice::warning("no-history", text));
+            }
+        }
+    }
     for finding in &mut degraded {
         finding.text = text::masked(&finding.text);
     }
@@ -46,4 +62,19 @@ pub fn health(world: World<'_>) -> Result<Health, AnswerError> {
         degraded,
         notices,
     })
+}
+
+fn is_worse(line: &NodeLine) -> bool {
+    line.verdict == "worse"
+}
+
+/// A node on which more jobs failed than the same work explains.
+fn failing(line: &NodeLine) -> Degraded {
+    let text = format!(
+        "{} of {} failed here, where the same work elsewhere explains {:.1} (jobwise reliability)",
+        line.hits,
+        text::count(line.trials, "job"),
+        line.expected,
+    );
+    Degraded { node: line.node.clone(), finding: "failures", text, is_serious: true }
 }

@@ -36,7 +36,7 @@ pub struct Wanted {
     pub accounts: Vec<String>,
     /// Whether the scheduler is left alone.
     pub declared: bool,
-    /// Whether queues that cannot take it are told one by one.
+    /// Whether queues that cannot take it are told one by one, and hidden ones at all.
     pub all: bool,
     /// Whether the one change is looked for that would let it run now.
     pub what_if: bool,
@@ -183,7 +183,7 @@ pub(super) fn candidates(read: &Read<'_>, wanted: &Wanted) -> (Vec<Candidate>, V
     let gates = Gates::new(&read.cluster, &frees);
     let look = Look::new(&read.cluster, &frees, &gates, &read.catalogue);
     let asked = |wanted: &Wanted, all: bool| -> Vec<Candidate> {
-        let judged = look.judge(&wanted.shape);
+        let judged = look.judge(&wanted.shape, true);
         let worth = judged.iter().filter(|judged| all || judged.is_worth_asking());
         worth.map(|judged| candidate(&gates, judged, wanted)).collect()
     };
@@ -209,7 +209,7 @@ pub fn places(world: World<'_>, wanted: Wanted) -> Result<Places, AnswerError> {
     let look = Look::new(&cluster, &frees, &gates, &catalogue);
     let shape = &wanted.shape;
     known_queues(&cluster, &shape.partitions)?;
-    let judged = look.judge(shape);
+    let judged = look.judge(shape, wanted.all);
     let candidates: Vec<Candidate> = judged
         .iter()
         .filter(|judged| judged.is_worth_asking())
@@ -252,6 +252,7 @@ pub fn places(world: World<'_>, wanted: Wanted) -> Result<Places, AnswerError> {
         changes = Some(possible);
     }
     notices.extend(left_aside(shape));
+    notices.extend(left_out(&cluster, &wanted));
     if !wanted.declared && !survey.can_ask && !candidates.is_empty() {
         notices.push(no_dry_run());
     }
@@ -307,7 +308,8 @@ pub fn check(world: World<'_>, wanted: &Wanted) -> Result<Checked, AnswerError> 
     let look = Look::new(&cluster, &frees, &gates, &catalogue);
     let shape = &wanted.shape;
     known_queues(&cluster, &shape.partitions)?;
-    let judged = look.judge(shape);
+    let judged = look.judge(shape, wanted.all);
+    notices.extend(left_out(&cluster, wanted));
     let candidates: Vec<Candidate> =
         judged.iter().map(|judged| candidate(&gates, judged, wanted)).collect();
     let probe = backend.probe.as_ref().ok_or(AnswerError::NoDryRun)?;
@@ -413,6 +415,16 @@ fn left_aside(shape: &Shape) -> Option<Notice> {
     (!options.is_empty()).then(|| {
         let text = format!("not weighed: {}", text::join(&options, "and"));
         Notice::info("not-weighed", text)
+    })
+}
+
+/// Partitions that the site hides are told only where that is asked for.
+fn left_out(cluster: &Cluster, wanted: &Wanted) -> Option<Notice> {
+    let hidden = cluster.queues.iter().filter(|queue| queue.is_hidden).count();
+    let is_told = wanted.all || hidden == 0 || !wanted.shape.partitions.is_empty();
+    (!is_told).then(|| {
+        let what = text::count(hidden as u64, "hidden partition");
+        Notice::info("hidden", format!("{what} left out: --all, or -p with the name"))
     })
 }
 

@@ -32,8 +32,10 @@ pub struct Status {
     pub nodes: Sums,
     /// The nodes of queues that are not closed to the caller.
     pub yours: Sums,
-    /// How many queues stand where: the terms add up.
+    /// How many queues stand where, hidden ones among them: the terms add up.
     pub terms: BTreeMap<Term, u64>,
+    /// How many of them are hidden and not told one by one.
+    pub hidden: usize,
     /// The queues, the usable and roomiest first.
     pub queues: Vec<QueueRow>,
     /// What was asked of the scheduler; `None` where only the rules count.
@@ -45,7 +47,7 @@ pub struct Status {
     pub notices: Vec<Notice>,
 }
 
-/// Looks at the cluster; the text shows at most so many queues.
+/// Looks at the cluster; the text shows at most so many queues, and with `None` the hidden ones, too.
 ///
 /// Unless only what is `declared` counts, the scheduler is asked about queues that are open.
 pub fn status(
@@ -58,11 +60,12 @@ pub fn status(
     let (cluster, mut notices) = super::cluster::read(source)?;
     let frees = Frees::new(&cluster);
     let gates = Gates::new(&cluster, &frees);
-    let mut queues = queue_rows(&cluster, &gates);
+    let (hidden, mut queues): (Vec<QueueRow>, Vec<QueueRow>) =
+        queue_rows(&cluster, &gates).into_iter().partition(|row| row.is_hidden && shown.is_some());
     let access = (!declared).then(|| confirm(world, &backend, &cluster, &gates, &mut queues));
     sort_rows(&mut queues);
     let mut terms: BTreeMap<Term, u64> = BTreeMap::new();
-    for row in &queues {
+    for row in queues.iter().chain(&hidden) {
         *terms.entry(row.term).or_default() += 1;
     }
     let open: Vec<&str> =
@@ -92,6 +95,7 @@ pub fn status(
         nodes: Sums::of(&frees.nodes),
         yours: Sums::of(mine),
         terms,
+        hidden: hidden.len(),
         shown: shown.unwrap_or(queues.len()),
         queues,
         access: access.map(Access::summary),

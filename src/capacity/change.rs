@@ -37,6 +37,7 @@ pub fn changes(look: &Look<'_>, shape: &Shape) -> Vec<Change> {
     let anywhere = Shape { partitions: Vec::new(), ..shape.clone() };
     let (named, others): (Vec<&Queue>, Vec<&Queue>) = look
         .queues()
+        .filter(|queue| !queue.is_hidden || shape.partitions.contains(&queue.name))
         .partition(|queue| shape.partitions.is_empty() || shape.partitions.contains(&queue.name));
     // Another queue is a change by itself, and the only one made then.
     for queue in others {

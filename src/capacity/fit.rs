@@ -356,18 +356,23 @@ impl<'s> Demand<'s> {
         }
     }
 
-    /// Of a node that has it all when empty: the one thing that too little is left of.
-    pub fn what_is_taken(&self, host: &Host<'_>) -> &'static str {
+    /// Of a node that has it all when empty: the one thing that too little is left of, and the field
+    /// of the node that says so.
+    pub fn what_is_taken(&self, host: &Host<'_>) -> (&'static str, &'static str) {
         let fits_with = |space: Space| self.tasks(host, &space, false) > 0;
         let (whole, free) = (&host.whole, &host.free);
         if fits_with(Space { devices: whole.devices.clone(), ..free.clone() }) {
-            if self.shape.gpus().next().is_some() { "short of GPUs" } else { "short of devices" }
+            let gpus = self.shape.gpus().next().is_some();
+            // Sites that do not print the details tell the sum only.
+            let detailed = host.node.gres.iter().any(|gres| gres.used.is_value());
+            let field = if detailed { "GresUsed" } else { "AllocTRES" };
+            (if gpus { "short of GPUs" } else { "short of devices" }, field)
         } else if fits_with(Space { memory: whole.memory, ..free.clone() }) {
-            "short of memory"
+            ("short of memory", "AllocMem")
         } else if fits_with(Space { cpus: whole.cpus, ..free.clone() }) {
-            "short of cores"
+            ("short of cores", "CPUAlloc")
         } else {
-            "too little left"
+            ("too little left", "AllocTRES")
         }
     }
 

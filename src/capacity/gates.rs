@@ -148,6 +148,23 @@ pub enum Term {
 }
 
 impl Term {
+    /// Where a queue with such gates stands.
+    pub fn of(access: &Access) -> Self {
+        let has =
+            |codes: &[&str]| access.gates.iter().any(|gate| codes.contains(&gate.code.as_str()));
+        if has(&["QUEUE_DISABLED", "QUEUE_NOT_STARTED", "NO_ACCOUNTS", "NO_QOS", "NO_GROUPS"]) {
+            Self::Closed
+        } else if has(&["NO_NODES", "ALL_NODES_UNSCHEDULABLE"]) {
+            Self::NoNodes
+        } else if access.has(Kind::Fatal) {
+            Self::NoAccess
+        } else if access.has(Kind::Unchecked) {
+            Self::Unchecked
+        } else {
+            Self::Open
+        }
+    }
+
     /// In a word or two.
     pub fn word(self) -> &'static str {
         match self {
@@ -203,23 +220,6 @@ impl<'c> Gates<'c> {
         common.extend(gates);
         common.sort_by_key(|gate| gate.kind);
         Access { way, gates: common }
-    }
-
-    /// Where a queue stands.
-    pub fn term(&self, queue: &Queue, access: &Access) -> Term {
-        let has =
-            |codes: &[&str]| access.gates.iter().any(|gate| codes.contains(&gate.code.as_str()));
-        if has(&["QUEUE_DISABLED", "QUEUE_NOT_STARTED", "NO_ACCOUNTS", "NO_QOS", "NO_GROUPS"]) {
-            Term::Closed
-        } else if has(&["NO_NODES", "ALL_NODES_UNSCHEDULABLE"]) || self.nodes(queue).is_empty() {
-            Term::NoNodes
-        } else if access.has(Kind::Fatal) {
-            Term::NoAccess
-        } else if access.has(Kind::Unchecked) {
-            Term::Unchecked
-        } else {
-            Term::Open
-        }
     }
 
     /// The ways in, those for which the least has to be named first.

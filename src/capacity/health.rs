@@ -40,7 +40,7 @@ pub struct Degraded {
     /// The node.
     pub node: String,
     /// A stable word: `reason`, `fewer-gpus`, `less-memory`, `fewer-cpus`, `overloaded`,
-    /// `memory-gone`, `recent-boot`.
+    /// `memory-gone`, `recent-boot`; of a history also `failures`.
     pub finding: &'static str,
     /// The finding in a sentence, with its figures.
     pub text: String,

@@ -70,11 +70,13 @@ pub fn stocks(
     catalogue: &Catalogue,
     queues: &[String],
 ) -> Vec<Stock> {
+    // What the site hides is told to those who name it.
     let open: BTreeMap<&str, bool> = cluster
         .queues
         .iter()
+        .filter(|queue| !queue.is_hidden || queues.contains(&queue.name))
         .map(|queue| {
-            let term = gates.term(queue, &gates.access(queue, None));
+            let term = Term::of(&gates.access(queue, None));
             (queue.name.as_str(), matches!(term, Term::Open | Term::Unchecked))
         })
         .collect();
@@ -120,7 +122,7 @@ pub fn stocks(
                 stock.nodes += 1;
             }
             for queue in node.partitions.iter() {
-                let is_open = open.get(queue.as_str()).copied().unwrap_or(false);
+                let Some(&is_open) = open.get(queue.as_str()) else { continue };
                 let names = if is_open { &mut stock.open_in } else { &mut stock.closed_in };
                 if !names.contains(queue) {
                     names.insert(queue.clone());

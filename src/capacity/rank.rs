@@ -7,6 +7,7 @@
 
 mod placement;
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,15 +17,23 @@ use super::fit::{Demand, Hardware, Host, Space};
 use super::free::{Class, Free, Frees};
 use super::gates::{self, Gates, Kind};
 use super::reserved;
+use super::start::waiting::{self, Hosts};
 use super::start::{Closed, Timeline, is_open};
 use crate::hardware::{Catalogue, Device};
 use crate::model::{Cluster, DryRun, Queue, Refusal, Settled, Shape, Span};
 use crate::text;
 
-pub use placement::{Asked, Fit, Judged, Placement, Source, Start, Verdict, sort};
+pub use placement::{Asked, Busy, Fit, Judged, Placement, Source, Start, Verdict, sort};
 
 /// A start so soon is now.
 const SOON: SignedDuration = SignedDuration::from_secs(120);
+/// What starts so soon starts at once: the scheduler's clock and ours differ by a little.
+const AT_ONCE: SignedDuration = SignedDuration::from_secs(10);
+/// A node that is off is up after so many seconds, where the site does not say how long it gives
+/// them (the default of `ResumeTimeout`).
+const BOOT: i64 = 60;
+/// A job that is being cleaned up is gone after this.
+const CLEANED: SignedDuration = SignedDuration::from_secs(180);
 /// No reservation has more nodes than a cluster.
 const MOST_HOSTS: usize = 262_144;
 
@@ -70,15 +79,18 @@ impl<'c> Look<'c> {
         Self { cluster, gates, hosts, places, closed, timeline: OnceCell::new() }
     }
 
-    /// Every queue for a shape, before the scheduler is asked.
-    pub fn judge(&self, shape: &Shape) -> Vec<Judged<'c>> {
+    /// Every queue for a shape, before the scheduler is asked. One that the site hides only where it
+    /// is named, or where `hidden` ones are wanted, too.
+    pub fn judge(&self, shape: &Shape, hidden: bool) -> Vec<Judged<'c>> {
         let queues = self.cluster.queues.iter();
-        let wanted = queues
-            .filter(|queue| shape.partitions.is_empty() || shape.partitions.contains(&queue.name));
+        let wanted = queues.filter(|queue| match shape.partitions.as_slice() {
+            [] => hidden || !queue.is_hidden,
+            named => named.contains(&queue.name),
+        });
         wanted.filter_map(|queue| self.judge_one(&queue.name, shape)).collect()
     }
 
-    /// The queues.
+    /// The queues, hidden ones among them.
     pub fn queues(&self) -> impl Iterator<Item = &'c Queue> {
         self.cluster.queues.iter()
     }
@@ -154,7 +166,16 @@ impl<'c> Look<'c> {
                     now.push(tasks);
                     now_spaces.push((host, &host.free));
                 }
-                Err(word) => *fit.busy.entry(word).or_default() += 1,
+                Err((word, field)) => {
+                    let busy = fit.busy.entry(word).or_default();
+                    busy.nodes += 1;
+                    busy.field = field;
+                    if busy.named.len() < Busy::NAMED {
+                        let reason = free.node.reason.as_ref().map(|reason| reason.text.clone());
+                        let reason = reason.filter(|_| free.class.is_out());
+                        busy.named.push((free.node.name.clone(), reason));
+                    }
+                }
             }
         }
         fit.now = demand.enough(&now) && demand.enough_gpus(&now_spaces);
@@ -162,7 +183,7 @@ impl<'c> Look<'c> {
         fit
     }
 
-    /// The tasks that go on a node now, or where it stands that none do.
+    /// The tasks that go on a node now, or where it stands that none do, and what says so.
     fn tasks_now(
         &self,
         free: &Free<'_>,
@@ -170,7 +191,7 @@ impl<'c> Look<'c> {
         demand: &Demand<'_>,
         length: Option<Span>,
         shape: &Shape,
-    ) -> Result<u64, &'static str> {
+    ) -> Result<u64, (&'static str, &'static str)> {
         let named = shape.reservation.as_deref();
         let stands = match free.class {
             // Less memory than the default may be enough for less.
@@ -179,13 +200,17 @@ impl<'c> Look<'c> {
             _ => false,
         };
         if !stands {
-            return Err(if named.is_some() { "not in the reservation" } else { free.class.word() });
+            return Err(match named {
+                Some(_) => ("not in the reservation", RESERVATIONS),
+                None => (free.class.word(), told_by(free)),
+            });
         }
         if named.is_none() && !is_open(&self.closed[place], self.cluster.taken_at, length) {
-            return Err("reserved before it would end");
+            return Err(("reserved before it would end", RESERVATIONS));
         }
         let host = &self.hosts[place];
         match demand.tasks(host, &host.free, false) {
+            0 if free.class == Class::MemoryExhausted => Err((free.class.word(), told_by(free))),
             0 => Err(demand.what_is_taken(host)),
             tasks => Ok(tasks),
         }
@@ -198,17 +223,93 @@ impl<'c> Look<'c> {
             return None;
         }
         let demand = Demand::new(shape, self.cluster, queue);
-        let hosts: Vec<(usize, &Host<'_>, &[Closed])> = self
-            .gates
+        let comes = self.comes(queue, &demand, shape);
+        let hosts = self.hosts_of(&comes);
+        self.timeline().earliest(&demand, &hosts, self.cluster.taken_at, length(queue, shape))
+    }
+
+    /// The running jobs, and those that wait before a new one.
+    fn timeline(&self) -> &Timeline {
+        self.timeline.get_or_init(|| {
+            let mut timeline = Timeline::new(self.cluster);
+            let plain = Shape::default();
+            timeline.seat(self.cluster, |queue, demand| {
+                let comes = self.comes(queue, demand, &plain).into_iter();
+                // Which of them are closed to those users is not known: nothing is taken for closed.
+                comes.map(|(place, _)| (place, &self.hosts[place], &[][..])).collect()
+            });
+            timeline
+        })
+    }
+
+    /// The nodes of a queue that can have a job, with the times in which they cannot.
+    fn comes(
+        &self,
+        queue: &Queue,
+        demand: &Demand<'_>,
+        shape: &Shape,
+    ) -> Vec<(usize, Cow<'_, [Closed]>)> {
+        self.gates
             .nodes(queue)
             .iter()
-            .filter(|free| comes_back(free.class))
-            .filter_map(|free| self.places.get(free.node.name.as_str()))
-            .map(|place| (*place, &self.hosts[*place], self.closed[*place].as_slice()))
-            .filter(|(_, host, _)| demand.hardware(host) == Hardware::Right)
-            .collect();
-        let timeline = self.timeline.get_or_init(|| Timeline::new(self.cluster));
-        timeline.earliest(&demand, &hosts, self.cluster.taken_at, length(queue, shape))
+            .filter_map(|free| self.places.get(free.node.name.as_str()).map(|place| (free, *place)))
+            .filter(|(_, place)| demand.hardware(&self.hosts[*place]) == Hardware::Right)
+            .filter_map(|(free, place)| Some((place, self.closed_times(free, place, shape)?)))
+            .collect()
+    }
+
+    fn hosts_of<'h>(&'h self, comes: &'h [(usize, Cow<'_, [Closed]>)]) -> Hosts<'h> {
+        comes.iter().map(|(place, closed)| (*place, &self.hosts[*place], &**closed)).collect()
+    }
+
+    /// When a job would start after those that wait, where that is not now.
+    fn after_others(&self, queue: &'c Queue, shape: &Shape) -> Option<Timestamp> {
+        if waiting::in_front(self.cluster).is_empty() {
+            return None;
+        }
+        let nodes = self.gates.nodes(queue).iter();
+        let mut places = nodes.filter_map(|free| self.places.get(free.node.name.as_str()).copied());
+        if !self.timeline().is_claimed(&mut places) {
+            return None;
+        }
+        let at = self.estimate(queue, shape)?;
+        (at.duration_since(self.cluster.taken_at) > AT_ONCE).then_some(at)
+    }
+
+    /// When a node takes nothing from the caller; `None` where nobody knows when that ends.
+    fn closed_times(
+        &self,
+        free: &Free<'_>,
+        place: usize,
+        shape: &Shape,
+    ) -> Option<Cow<'_, [Closed]>> {
+        let now = self.cluster.taken_at;
+        let closed = self.closed[place].as_slice();
+        let wait = match free.class {
+            Class::Idle | Class::Room | Class::Full | Class::MemoryExhausted | Class::Stranded => {
+                return Some(Cow::Borrowed(closed));
+            }
+            Class::PoweredDown | Class::PoweringUp | Class::PoweringDown | Class::Rebooting => {
+                let set = self.cluster.controller.setting("ResumeTimeout");
+                let seconds = set.and_then(|text| text.split(' ').next()?.parse().ok());
+                SignedDuration::from_secs(seconds.unwrap_or(BOOT))
+            }
+            Class::Completing => CLEANED,
+            Class::ReservedForCaller => {
+                let is_named =
+                    shape.reservation.as_deref().is_some_and(|name| free.reservation == Some(name));
+                return is_named.then_some(Cow::Borrowed(closed));
+            }
+            Class::Reserved | Class::Maintenance => {
+                let is_told = closed.iter().any(|time| time.from <= now && time.until > now);
+                return is_told.then_some(Cow::Borrowed(closed));
+            }
+            _ => return None,
+        };
+        let until = now.checked_add(wait).ok()?;
+        let mut times = closed.to_vec();
+        times.push(Closed { from: now, until });
+        Some(Cow::Owned(times))
     }
 
     /// The verdict on one queue.
@@ -218,7 +319,10 @@ impl<'c> Look<'c> {
             Asked::Yes(answer, untried) => (Some(answer), untried),
             _ => (None, 0),
         };
-        let (verdict, because) = self.verdict(&access, &fit, asked);
+        let later = self.after_others(queue, shape);
+        let (verdict, because) = self.verdict(&access, &fit, asked, later.is_some());
+        let now = self.cluster.taken_at;
+        let is_now = |at: &Timestamp| at.duration_since(now) <= AT_ONCE;
         let confirmed = dry_run.is_some_and(DryRun::is_taken);
         let reachable = match verdict {
             Verdict::RunNow | Verdict::Queue => true,
@@ -229,13 +333,23 @@ impl<'c> Look<'c> {
             _ => false,
         };
         let predicted = dry_run.filter(|answer| answer.is_taken()).and_then(|a| a.start.get());
+        // What waits does not start now, whoever says so: the scheduler knows no limit that lets
+        // jobs wait, and looks past nodes that are on their way to somebody else.
+        let waits = verdict == Verdict::Queue || !fit.now;
+        let predicted = predicted.filter(|at| !(waits && is_now(at)));
+        // Nor does it look at the jobs that wait: after them is later.
+        let predicted = predicted.filter(|at| later.is_none_or(|later| later <= *at));
         let start = if !reachable && verdict != Verdict::NoAnswer {
             None
         } else if let Some(at) = predicted {
             Some(Start { at, source: Source::Scheduler })
         } else {
-            let at =
-                if fit.now { Some(self.cluster.taken_at) } else { self.estimate(queue, shape) };
+            let at = match later {
+                Some(later) => Some(later),
+                None if fit.now => Some(now),
+                None => self.estimate(queue, shape),
+            };
+            let at = at.filter(|at| !(waits && is_now(at)));
             at.map(|at| Start { at, source: Source::Estimate })
         };
         let submit = if reachable { submit(queue, &access, dry_run, shape) } else { Vec::new() };
@@ -262,7 +376,13 @@ impl<'c> Look<'c> {
         }
     }
 
-    fn verdict(&self, access: &gates::Access, fit: &Fit, asked: Asked<'_>) -> (Verdict, String) {
+    fn verdict(
+        &self,
+        access: &gates::Access,
+        fit: &Fit,
+        asked: Asked<'_>,
+        behind: bool,
+    ) -> (Verdict, String) {
         let gate = |kind| access.gates.iter().find(|gate| gate.kind == kind);
         let told = |gate: &gates::Gate| format!("{} ({})", gate.text, gate.source);
         if let Some(gate) = gate(Kind::Fatal) {
@@ -274,7 +394,12 @@ impl<'c> Look<'c> {
         if let Asked::Yes(answer, untried) = asked
             && let Some(refusal) = answer.refusal()
         {
-            return refused(answer, refusal, untried);
+            let (verdict, said) = refused(answer, refusal, untried);
+            // A rule that is known says more than "denied" does.
+            return match gate(Kind::Shape).filter(|_| refusal.is_vague()) {
+                Some(gate) => (Verdict::Limit, format!("{}; {said}", told(gate))),
+                None => (verdict, said),
+            };
         }
         if let Some(gate) = gate(Kind::Shape) {
             return (Verdict::Limit, told(gate));
@@ -285,8 +410,7 @@ impl<'c> Look<'c> {
                 (Verdict::NoAnswer, format!("the GPUs of {unverified} are not identified"))
             } else {
                 let right = text::count(fit.right, "node");
-                let out =
-                    if fit.busy.is_empty() { String::new() } else { histogram_words(&fit.busy) };
+                let out = if fit.busy.is_empty() { String::new() } else { told_busy(&fit.busy) };
                 let out = if out.is_empty() { out } else { format!(": {out}") };
                 (
                     Verdict::TooFew,
@@ -295,28 +419,50 @@ impl<'c> Look<'c> {
             };
         }
         match asked {
-            Asked::Yes(answer, _) if answer.is_taken() => self.taken(access, fit, answer),
+            Asked::Yes(answer, _) if answer.is_taken() => self.taken(access, fit, answer, behind),
             Asked::Yes(answer, _) => {
                 (Verdict::NoAnswer, format!("the scheduler gave no answer: {}", answer.message))
             }
             Asked::TooMany => {
                 (Verdict::NoAnswer, "not asked: too many dry runs for one question".to_owned())
             }
+            Asked::No if fit.now && behind => (
+                Verdict::NoAnswer,
+                "there is room, but for the jobs that wait before it; the scheduler was not asked"
+                    .to_owned(),
+            ),
             Asked::No if fit.now => {
                 (Verdict::NoAnswer, "fits now; the scheduler was not asked".to_owned())
             }
-            Asked::No => (Verdict::NoAnswer, "the scheduler was not asked".to_owned()),
+            Asked::No => {
+                let busy = if fit.busy.is_empty() {
+                    String::new()
+                } else {
+                    format!("{}; ", told_busy(&fit.busy))
+                };
+                (Verdict::NoAnswer, format!("{busy}the scheduler was not asked"))
+            }
         }
     }
 
     /// The scheduler would take it: whether that is now.
-    fn taken(&self, access: &gates::Access, fit: &Fit, answer: &DryRun) -> (Verdict, String) {
+    fn taken(
+        &self,
+        access: &gates::Access,
+        fit: &Fit,
+        answer: &DryRun,
+        behind: bool,
+    ) -> (Verdict, String) {
         let now = self.cluster.taken_at;
         let starts = answer.start.get();
         if let Some(gate) = access.gates.iter().find(|gate| gate.kind == Kind::Unchecked) {
             return (Verdict::Queue, format!("not checked: {}", gate.text));
         }
         match starts {
+            // A dry run looks past the queue.
+            Some(_) if fit.now && behind => {
+                (Verdict::Queue, "there is room, but for the jobs that wait before it".to_owned())
+            }
             Some(start) if start.duration_since(now) <= SOON && fit.now => {
                 (Verdict::RunNow, String::new())
             }
@@ -324,8 +470,21 @@ impl<'c> Look<'c> {
                 (Verdict::Queue, "there is room, but the scheduler starts it later".to_owned())
             }
             None if fit.now => (Verdict::Queue, "the scheduler names no start".to_owned()),
-            _ => (Verdict::Queue, histogram_words(&fit.busy)),
+            _ => (Verdict::Queue, told_busy(&fit.busy)),
         }
+    }
+}
+
+/// What tells of reservations.
+const RESERVATIONS: &str = "scontrol show reservation";
+
+/// What of the scheduler's words makes a node stand where it stands.
+fn told_by(free: &Free<'_>) -> &'static str {
+    match free.class {
+        Class::Full | Class::Stranded => "CPUAlloc",
+        Class::MemoryExhausted => "AllocMem",
+        _ if free.reservation.is_some() => RESERVATIONS,
+        _ => "State",
     }
 }
 
@@ -420,12 +579,38 @@ fn histogram(reasons: &BTreeMap<String, u64>) -> String {
     words.join("; ")
 }
 
-fn histogram_words(classes: &BTreeMap<&'static str, u64>) -> String {
-    let mut sorted: Vec<(&&str, &u64)> = classes.iter().collect();
-    sorted.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(b.0)));
-    let words: Vec<String> =
-        sorted.iter().map(|(class, nodes)| format!("{nodes} {class}")).collect();
-    text::join(&words, "and")
+/// `g01 short of GPUs and 4 nodes full (node GresUsed and CPUAlloc)`: what is in the way on how
+/// many nodes, the most frequent first, and what says so.
+fn told_busy(busy: &BTreeMap<&'static str, Busy>) -> String {
+    let mut sorted: Vec<(&&str, &Busy)> = busy.iter().collect();
+    sorted.sort_by(|a, b| b.1.nodes.cmp(&a.1.nodes).then_with(|| a.0.cmp(b.0)));
+    let words: Vec<String> = sorted.iter().map(|(word, busy)| told_of(word, busy)).collect();
+    let mut fields: Vec<String> = Vec::new();
+    for (_, busy) in sorted {
+        let field = if busy.field == RESERVATIONS {
+            busy.field.to_owned()
+        } else {
+            format!("node {}", busy.field)
+        };
+        if !fields.contains(&field) {
+            fields.push(field);
+        }
+    }
+    format!("{} ({})", text::join(&words, "and"), fields.join(", "))
+}
+
+fn told_of(word: &str, busy: &Busy) -> String {
+    if busy.nodes > Busy::NAMED as u64 {
+        return format!("{} {word}", text::count(busy.nodes, "node"));
+    }
+    let names = text::collapse(busy.named.iter().map(|(name, _)| name.as_str()));
+    let mut reasons: Vec<&str> =
+        busy.named.iter().filter_map(|(_, reason)| reason.as_deref()).collect();
+    reasons.dedup();
+    match reasons.as_slice() {
+        [reason] => format!("{names} {word}, \"{reason}\""),
+        _ => format!("{names} {word}"),
+    }
 }
 
 /// Whether an answer says that the scheduler could not be asked.

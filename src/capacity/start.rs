@@ -1,12 +1,14 @@
 //! When a job that cannot start now could: the cluster played forward over the ends of its jobs.
 //!
 //! Each job gives back, on each of its nodes, its cores, memory and devices at the end of its time
-//! limit. The first moment at which the shape fits is told as our estimate: jobs that end early make
-//! it sooner, and jobs that wait with a higher priority later, which is why the scheduler's own
-//! prediction is preferred where there is one. How a job's resources lie on its nodes is not in what
-//! was read, so each node is taken to hold an even share.
+//! limit; jobs that wait are placed first ([`waiting`]). The first moment at which the shape fits and
+//! delays none of them is told as our estimate: jobs that end early make it sooner, new ones of higher
+//! priority later. How a job's resources lie on its nodes is not in what was read, so each node is
+//! taken to hold an even share.
 
-use std::collections::BTreeMap;
+pub mod waiting;
+
+use std::collections::{BTreeMap, HashMap};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -22,6 +24,8 @@ const MOST_HOSTS: usize = 262_144;
 pub struct Timeline {
     /// By the moment: the nodes, by their place in [`Cluster::nodes`], and what comes free on each.
     releases: BTreeMap<Timestamp, Vec<(usize, Share)>>,
+    /// By the place of a node: what jobs that wait will have of it.
+    claims: HashMap<usize, Vec<Claim>>,
     /// Running jobs whose end, nodes or resources are not known.
     pub unknown: usize,
 }
@@ -33,6 +37,14 @@ struct Share {
     memory: Bytes,
     /// By name and type, as in `gpu` and `gpu:a100`.
     devices: Vec<(String, u64)>,
+}
+
+/// What a job that waits will have of one node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Claim {
+    from: Timestamp,
+    until: Timestamp,
+    share: Share,
 }
 
 /// Time in which a node is kept for others.
@@ -80,12 +92,32 @@ impl Timeline {
         now: Timestamp,
         length: Option<Span>,
     ) -> Option<Timestamp> {
+        self.place(demand, hosts, now, length).map(|(moment, _)| moment)
+    }
+
+    /// Whether jobs that wait will have something of one of these nodes.
+    pub fn is_claimed(&self, mut places: impl Iterator<Item = usize>) -> bool {
+        places.any(|place| self.claims.contains_key(&place))
+    }
+
+    /// The same with the nodes that it would take, the first that fit.
+    fn place(
+        &self,
+        demand: &Demand<'_>,
+        hosts: &[(usize, &Host<'_>, &[Closed])],
+        now: Timestamp,
+        length: Option<Span>,
+    ) -> Option<(Timestamp, Vec<usize>)> {
         let index: BTreeMap<usize, usize> =
             hosts.iter().enumerate().map(|(at, (place, ..))| (*place, at)).collect();
         let mut free: Vec<Space> = hosts.iter().map(|(_, host, _)| host.free.clone()).collect();
         let tasks_at = |free: &[Space], moment: Timestamp, at: usize| {
-            let (_, host, closed) = &hosts[at];
-            if is_open(closed, moment, length) { demand.tasks(host, &free[at], false) } else { 0 }
+            let (place, host, closed) = &hosts[at];
+            if !is_open(closed, moment, length) {
+                return 0;
+            }
+            let left = self.left(*place, host, &free[at], moment, length);
+            demand.tasks(host, left.as_ref().unwrap_or(&free[at]), false)
         };
         let mut tasks: Vec<u64> = (0..hosts.len()).map(|at| tasks_at(&free, now, at)).collect();
         // A moment matters when a job ends, and when a host opens, or is closed before a job that
@@ -100,6 +132,16 @@ impl Timeline {
             for time in *closed {
                 let last = length.and_then(|length| earlier(time.from, length));
                 for moment in [Some(time.until), last].into_iter().flatten() {
+                    if moment >= now {
+                        moments.entry(moment).or_default().push(at);
+                    }
+                }
+            }
+        }
+        for (at, (place, ..)) in hosts.iter().enumerate() {
+            for claim in self.claims.get(place).into_iter().flatten() {
+                let last = length.and_then(|length| earlier(claim.from, length));
+                for moment in [Some(claim.until), last].into_iter().flatten() {
                     if moment >= now {
                         moments.entry(moment).or_default().push(at);
                     }
@@ -133,10 +175,64 @@ impl Timeline {
                 .map(|(((_, host, _), free), _)| (*host, free))
                 .collect();
             if demand.enough(&tasks) && demand.enough_gpus(&spaces) {
-                return Some(moment);
+                let fitting = hosts.iter().zip(&tasks).filter(|(_, tasks)| **tasks > 0);
+                let places = fitting.map(|((place, ..), _)| *place);
+                return Some((moment, places.take(usize::try_from(nodes).unwrap_or(1)).collect()));
             }
         }
         None
+    }
+}
+
+impl Timeline {
+    /// What is left of a node while a job runs on it, where jobs that wait will have a part.
+    fn left(
+        &self,
+        place: usize,
+        host: &Host<'_>,
+        free: &Space,
+        from: Timestamp,
+        length: Option<Span>,
+    ) -> Option<Space> {
+        let claims = self.claims.get(&place)?;
+        let mut left = free.clone();
+        for claim in claims {
+            let time = [Closed { from: claim.from, until: claim.until }];
+            if !is_open(&time, from, length) {
+                take(&mut left, host, &claim.share);
+            }
+        }
+        Some(left)
+    }
+}
+
+/// Takes a share away; of what is not there, nothing is left.
+fn take(free: &mut Space, host: &Host<'_>, share: &Share) {
+    free.cpus = free.cpus.saturating_sub(share.cpus);
+    if let Some(memory) = free.memory {
+        free.memory = Some(Bytes(memory.0.saturating_sub(share.memory.0)));
+    }
+    for (name, count) in &share.devices {
+        let (name, kind) = match name.split_once(':') {
+            Some((name, kind)) => (name, Some(kind)),
+            None => (name.as_str(), None),
+        };
+        let typed = format!("{name}:");
+        if kind.is_none() && share.devices.iter().any(|(other, _)| other.starts_with(&typed)) {
+            continue;
+        }
+        let mut left = *count;
+        for (index, device) in host.devices.iter().enumerate() {
+            let matches = device.name == name
+                && kind.is_none_or(|kind| {
+                    device.kind.is_some_and(|known| known.eq_ignore_ascii_case(kind))
+                });
+            if matches {
+                let taken = left.min(free.devices[index]);
+                free.devices[index] -= taken;
+                left -= taken;
+            }
+        }
     }
 }
 
@@ -237,6 +333,58 @@ mod tests {
             reservation: None,
             sharing: None,
         }
+    }
+
+    fn waits(job: QueuedJob, seconds: u64, priority: u64) -> QueuedJob {
+        QueuedJob {
+            state: State::parse("PENDING"),
+            node_list: None,
+            nodes: Known::Value(1),
+            end: Known::NotGathered,
+            limit: Known::Value(Span::seconds(seconds)),
+            reason: Some("Priority".to_owned()),
+            priority: Known::Value(priority),
+            ..job
+        }
+    }
+
+    /// One node of 16 cores, all held until 1000 s. Two jobs wait for all of it, of 600 s and 300 s,
+    /// so a third of that size begins at 1000 + 600 + 300; one that waits for something else holds
+    /// nobody up. A job of 4 cores goes beside one of 12 that is over before the next begins.
+    #[test]
+    fn jobs_that_wait_come_first_and_are_not_delayed() {
+        let cluster = cluster(vec![gpu_node("g1", 16, "a100", 4, 16, 0)]);
+        let all = "cpu=16,mem=1000M";
+        let running = job("1", "g1", all, 1000);
+        let mut held = waits(job("5", "", all, 0), 9000, 9);
+        held.reason = Some("Dependency".to_owned());
+        let start = |waiting: Vec<QueuedJob>, options: &[(&str, &str)]| {
+            let mut cluster = cluster.clone();
+            cluster.jobs = std::iter::once(running.clone()).chain(waiting).collect();
+            let catalogue = Catalogue::built_in().expect("sound");
+            let host = host(&cluster.nodes[0], &cluster, &catalogue);
+            let mut timeline = Timeline::new(&cluster);
+            cluster.taken_at = Timestamp::from_second(500).expect("a time");
+            timeline.seat(&cluster, |_, _| vec![(0, &host, &[])]);
+            let shape = shape(options);
+            let demand = Demand::new(&shape, &cluster, &cluster.queues[0]);
+            let hosts = [(0, &host, &[][..])];
+            timeline
+                .earliest(&demand, &hosts, cluster.taken_at, shape.time)
+                .map(Timestamp::as_second)
+        };
+        let whole = [("ntasks", "16"), ("nodes", "1"), ("mem", "100M"), ("time", "5")];
+        let two = vec![waits(job("2", "", all, 0), 600, 5), waits(job("3", "", all, 0), 300, 7)];
+        assert_eq!(start(Vec::new(), &whole), Some(1000));
+        assert_eq!(start(two, &whole), Some(1900));
+        assert_eq!(start(vec![held], &whole), Some(1000));
+        let most = vec![
+            waits(job("2", "", "cpu=12,mem=1000M", 0), 600, 5),
+            waits(job("3", "", all, 0), 300, 4),
+        ];
+        let four = |time| [("ntasks", "4"), ("nodes", "1"), ("mem", "100M"), ("time", time)];
+        assert_eq!(start(most.clone(), &four("10")), Some(1000));
+        assert_eq!(start(most, &four("11")), Some(1900));
     }
 
     /// A node of 16 cores and four GPUs has three jobs that end one after the other: a shape that

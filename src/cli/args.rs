@@ -111,7 +111,7 @@ pub(super) enum Command {
     #[command(visible_aliases = ["accelerators", "accel"])]
     Gpus(Partitions),
     /// Show nodes that are out, by reason, and nodes that are worse than they look
-    Health,
+    Health(Health),
     /// Print a host list for sbatch --exclude
     Exclude(Exclude),
     /// Show which schedulers are known, and which is here
@@ -179,7 +179,7 @@ pub(super) struct Job {
 }
 
 /// Whose jobs a command is about.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, PartialEq, Args)]
 pub(super) struct Whose {
     /// Jobs of these users [default: yours]
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), conflicts_with = "all_users")]
@@ -198,7 +198,7 @@ pub(super) struct Whose {
 }
 
 /// Which history a command is about.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, PartialEq, Args)]
 pub(super) struct Past {
     #[command(flatten)]
     pub(super) whose: Whose,
@@ -418,6 +418,17 @@ pub(super) struct Reliability {
     pub(super) limit: usize,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct Health {
+    /// Also the nodes on which jobs fail more often than chance explains; reads what jobwise
+    /// reliability reads, and the options below say of which jobs
+    #[arg(long)]
+    pub(super) history: bool,
+
+    #[command(flatten)]
+    pub(super) past: Past,
+}
+
 /// The order of workloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Sort {
@@ -503,7 +514,7 @@ pub(super) struct Asking {
 }
 
 /// Of which partitions.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, PartialEq, Args)]
 pub(super) struct Partitions {
     /// Only these partitions
     #[arg(

@@ -3,10 +3,11 @@
 
 use super::args::{self, Command};
 use super::failure::{Exit, Failure};
-use super::{Printer, note};
+use super::{Printer, note, past, usage};
 use crate::answer::cluster::{NodeFilter, Sort};
 use crate::answer::{self, World};
 use crate::render::Format;
+use crate::sched::Depth;
 
 /// Whether a command asks about nodes and partitions.
 pub(super) fn is_asked(command: &Command) -> bool {
@@ -17,7 +18,7 @@ pub(super) fn is_asked(command: &Command) -> bool {
             | Command::Zoom(_)
             | Command::Nodes(_)
             | Command::Gpus(_)
-            | Command::Health
+            | Command::Health(_)
             | Command::Exclude(_)
             | Command::Where(_)
             | Command::Check(_)
@@ -83,8 +84,18 @@ pub(super) fn gpus(
     Ok(Exit::Answered)
 }
 
-pub(super) fn health(world: World<'_>, printer: &Printer) -> Result<Exit, Failure> {
-    printer.print(&answer::health::health(world)?)?;
+pub(super) fn health(
+    world: World<'_>,
+    args: &args::Health,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    if !args.history && args.past != args::Past::default() {
+        let message = "which jobs count was said, and that their history counts was not";
+        return Err(usage(message.to_owned(), "add --history"));
+    }
+    let history = || past::wanted(world, &args.past, Depth::Allocations);
+    let history = args.history.then(history).transpose()?;
+    printer.print(&answer::health::health(world, history.as_ref())?)?;
     Ok(Exit::Answered)
 }
 

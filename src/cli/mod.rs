@@ -280,7 +280,7 @@ fn dispatch(cli: &Cli, world: World<'_>, printer: &Printer) -> Result<Exit, Fail
         Command::Zoom(args) => capacity::zoom(world, args, printer),
         Command::Nodes(args) => capacity::nodes(world, args, printer),
         Command::Gpus(args) => capacity::gpus(world, args, printer),
-        Command::Health => capacity::health(world, printer),
+        Command::Health(args) => capacity::health(world, args, printer),
         Command::Exclude(args) => capacity::exclude(world, args, printer),
         Command::Backends => capacity::backends(world, printer),
         Command::Kb(kb) => notes::knowledge(world, &kb.command, printer),

@@ -26,6 +26,7 @@ pub(super) fn of_the_demo(command: &mut Command) -> Option<&mut args::Past> {
         Command::Reliability(args) => &mut args.past,
         Command::Export(args) => &mut args.past,
         Command::Stats(args) if args.by.is_some() && args.logs.is_none() => &mut args.past,
+        Command::Health(args) if args.history => &mut args.past,
         _ => return None,
     };
     past.from.is_empty().then_some(past)
@@ -141,7 +142,7 @@ fn filter(world: World<'_>, args: &args::Jobs) -> Result<Filter, Failure> {
 }
 
 /// The history that a command is about.
-fn wanted(world: World<'_>, args: &args::Past, depth: Depth) -> Result<Wanted, Failure> {
+pub(super) fn wanted(world: World<'_>, args: &args::Past, depth: Depth) -> Result<Wanted, Failure> {
     let (now, zone) = (world.cluster.now(), world.cluster.zone());
     let live = args.from.is_empty();
     let time = |text: &str| answer::parse_time(text, now, &zone).map_err(answer::AnswerError::from);

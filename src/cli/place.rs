@@ -130,7 +130,7 @@ pub(super) struct Where {
     #[arg(long)]
     declared: bool,
 
-    /// Show also the partitions that cannot take it
+    /// Show also the partitions that cannot take it, and hidden ones
     #[arg(long)]
     all: bool,
 
@@ -143,6 +143,10 @@ pub(super) struct Where {
 pub(super) struct Check {
     #[command(flatten)]
     shape: ShapeArgs,
+
+    /// Ask about hidden partitions, too
+    #[arg(long)]
+    all: bool,
 }
 
 #[derive(Debug, Args)]
@@ -211,6 +215,7 @@ pub(super) fn where_to(world: World<'_>, args: &Where, printer: &Printer) -> Res
 /// Answers `check`.
 pub(super) fn check(world: World<'_>, args: &Check, printer: &Printer) -> Result<Exit, Failure> {
     let (wanted, notices) = wanted(world, &args.shape)?;
+    let wanted = Wanted { all: args.all, ..wanted };
     let mut checked = place::check(world, &wanted)?;
     checked.notices.splice(0..0, notices);
     printer.print(&checked)?;

@@ -46,7 +46,7 @@ pub struct Model {
 pub struct Watts {
     /// Watts.
     pub watts: u32,
-    /// An address, or `believed`.
+    /// A document of the vendor, an address, or `believed`.
     pub source: String,
 }
 

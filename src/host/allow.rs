@@ -26,6 +26,8 @@ enum Verb {
     Name,
     /// `KEY=VALUE` with such a value; with `@` in it, as login names may have.
     Key(&'static str),
+    /// The same with a list of values.
+    Keys(&'static str),
     /// `format=` and names of columns.
     Format,
 }
@@ -81,6 +83,18 @@ const SHAPES: &[Shape] = &[
             Verb::Word(&["assoc_mgr"]),
             Verb::Key("users"),
             Verb::Word(&["flags=assoc"]),
+        ],
+        flags: &["--oneliner"],
+        valued: &["--clusters"],
+    },
+    Shape {
+        program: "scontrol",
+        verbs: &[
+            Verb::Word(&["show"]),
+            Verb::Word(&["assoc_mgr"]),
+            Verb::Key("users"),
+            Verb::Keys("qos"),
+            Verb::Word(&["flags=assoc,qos"]),
         ],
         flags: &["--oneliner"],
         valued: &["--clusters"],
@@ -243,15 +257,18 @@ impl Verb {
         match self {
             Self::Word(words) => words.contains(&word),
             Self::Name => is_name(word, b"_-.+[]%,"),
-            Self::Key(key) => {
-                let value = word.strip_prefix(key).and_then(|rest| rest.strip_prefix('='));
-                value.is_some_and(|value| is_name(value, b"_-.+@"))
-            }
+            Self::Key(key) => value_of(word, key).is_some_and(|value| is_name(value, b"_-.+@")),
+            Self::Keys(key) => value_of(word, key).is_some_and(|value| is_name(value, b"_-.+@,")),
             Self::Format => {
                 word.strip_prefix("format=").is_some_and(|columns| is_name(columns, b"_,"))
             }
         }
     }
+}
+
+/// The value of `KEY=VALUE`.
+fn value_of<'w>(word: &'w str, key: &str) -> Option<&'w str> {
+    word.strip_prefix(key)?.strip_prefix('=')
 }
 
 fn is_name(word: &str, also: &[u8]) -> bool {
@@ -278,6 +295,8 @@ mod tests {
         assert!(permitted("scontrol", &["--all", "--details", "--oneliner", "show", "node"]));
         let users = "users=first.last@site.org";
         assert!(permitted("scontrol", &["--oneliner", "show", "assoc_mgr", users, "flags=assoc"]));
+        let both = ["show", "assoc_mgr", users, "qos=minutes,long", "flags=assoc,qos"];
+        assert!(permitted("scontrol", &both));
         assert!(permitted("sacctmgr", &["--readonly", "show", "qos", "format=Name,GrpTRES"]));
         assert!(permitted("sstat", &["--allsteps", "--format=JobID", "--jobs=12"]));
         assert!(permitted("id", &[]));
@@ -311,6 +330,8 @@ mod tests {
             ("squeue", &["--iterate=1"]),
             ("sstat", &["--pidformat", "--jobs=12"]),
             ("scontrol", &["show", "assoc_mgr", "users=a b", "flags=assoc"]),
+            ("scontrol", &["show", "assoc_mgr", "users=a", "qos=a b", "flags=assoc,qos"]),
+            ("scontrol", &["show", "assoc_mgr", "users=a", "qos=-a", "flags=assoc,qos"]),
             ("scontrol", &["update", "node", "users=a", "flags=assoc"]),
             ("sacctmgr", &["show", "qos"]),
             ("sacctmgr", &["modify", "qos", "format=Name"]),

@@ -150,6 +150,9 @@ pub struct Qos {
     pub account: Caps,
     /// Limits of all together.
     pub group: Caps,
+    /// What the controller has counted against the limits of all together; `None` where it was not
+    /// asked or did not tell.
+    pub group_used: Option<Caps>,
 }
 
 /// The right of the caller to charge an account, perhaps in one queue only.

@@ -77,6 +77,11 @@ impl Refusal {
         !matches!(self, Self::Shape | Self::Reservation | Self::Unrecognised)
     }
 
+    /// Whether it leaves open which rule it is.
+    pub fn is_vague(self) -> bool {
+        matches!(self, Self::NotEntitled | Self::Quota | Self::TimeLimit | Self::Unrecognised)
+    }
+
     /// Whether another account or quality of service might be taken.
     pub fn depends_on_account(self) -> bool {
         matches!(

@@ -76,7 +76,11 @@ fn terms(status: &Status) -> String {
     let all: u64 = status.terms.values().sum();
     let terms: Vec<String> =
         status.terms.iter().map(|(term, count)| format!("{count} {}", term.word())).collect();
-    format!("{all}: {}", terms.join(", "))
+    let hidden = match status.hidden {
+        0 => String::new(),
+        hidden => format!(" ({hidden} hidden: --all)"),
+    };
+    format!("{all}: {}{hidden}", terms.join(", "))
 }
 
 /// `11: 3 idle, 2 room left, ...`: every node in one class.

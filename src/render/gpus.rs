@@ -35,6 +35,15 @@ impl Report for Gpus {
         let rows: Vec<Vec<Cell>> = self.models.iter().map(row).collect();
         page.table(&COLUMNS, &rows)?;
         page.gap()?;
+        let reaches = self.abilities.iter().filter(|(_, reach)| reach.installed > 0);
+        let words: Vec<String> = reaches
+            .map(|(ability, reach)| {
+                format!("{} {}/{}", ability.word(), reach.free, reach.installed)
+            })
+            .collect();
+        if !words.is_empty() {
+            page.entry("able", 5, Label::Plain, &format!("{} (free/installed)", words.join(", ")))?;
+        }
         let stranded: u64 = self.models.iter().map(|stock| stock.stranded).sum();
         if stranded > 0 {
             let text = format!(

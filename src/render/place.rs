@@ -91,11 +91,16 @@ fn access(placement: &Placement) -> String {
     }
 }
 
-fn start(start: Option<Start>, now: Timestamp) -> String {
-    let Some(Start { at, source }) = start else { return String::new() };
+fn start(place: &Placement, now: Timestamp) -> String {
+    let Some(Start { at, source }) = place.start else {
+        // It would wait, and nobody can say how long.
+        let waits = place.verdict == Verdict::Queue;
+        return if waits { "n/a".to_owned() } else { String::new() };
+    };
     let wait = at.duration_since(now);
-    let words =
-        if wait <= SignedDuration::from_secs(120) { "now".to_owned() } else { spoken_until(wait) };
+    // Who waits is told how long, however short.
+    let is_now = wait <= SignedDuration::from_secs(120) && place.verdict != Verdict::Queue;
+    let words = if is_now { "now".to_owned() } else { spoken_until(wait) };
     // Ours is told apart from the scheduler's.
     match source {
         Source::Scheduler => words,
@@ -168,7 +173,13 @@ impl Report for Places {
             page.gap()?;
         }
         for place in reasons {
-            page.entry("", 0, Label::Plain, &format!("{}: {}", place.queue, place.because))?;
+            let waiting = match (place.verdict, place.waiting) {
+                (Verdict::Queue, 1) => "; 1 job waits there".to_owned(),
+                (Verdict::Queue, many @ 2..) => format!("; {many} jobs wait there"),
+                _ => String::new(),
+            };
+            let line = format!("{}: {}{waiting}", place.queue, place.because);
+            page.entry("", 0, Label::Plain, &line)?;
             // Only what would lift the reason that was just told.
             let mut refusals = place.access.refusals();
             let told = refusals.find(|gate| place.because.starts_with(&gate.text));
@@ -195,7 +206,7 @@ impl Places {
             (Label::Plain, place.queue.clone()),
             (Label::Plain, format!("{}/{}", fit.fitting, fit.needed)),
             (Label::Plain, format!("{}/{}{unsure}", fit.right, fit.considered)),
-            (Label::Plain, start(place.start, self.taken_at)),
+            (Label::Plain, start(place, self.taken_at)),
             (Label::Plain, access(place)),
             (Label::Plain, gpus.join(" ")),
         ]
@@ -223,8 +234,8 @@ impl Places {
             .iter()
             .any(|place| place.start.is_some_and(|start| start.source == Source::Estimate));
         if estimated {
-            let text = "* our estimate from the time limits of running jobs; jobs that wait before \
-                        yours make it later, jobs that end early sooner";
+            let text = "* our estimate from the time limits of jobs that run and wait; those that end \
+                        early make it sooner, new ones of higher priority later";
             page.entry("", 0, Label::Dim, text)?;
         }
         asked(page, self.asked)

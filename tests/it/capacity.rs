@@ -1,6 +1,59 @@
 //! The commands about nodes and partitions, on the demo cluster and on machines whose clients fail.
 //! What the demo holds, and why, stands in `fixtures/demo/make-cluster`.
+//!
+//! Where each case of Slurm stands that this part was specified by, and each thing that nodetop 0.7.0
+//! gets wrong; a test proves that the tests are there.
+//!
+//! | case | test |
+//! |---|---|
+//! | 1, 2 memory exhausted; below the default of one core | `cores_without_memory_cannot_be_had` |
+//! | 3 memory not given out | `memory_that_is_not_given_out_holds_nobody_up` |
+//! | 4 stranded GPUs | `gpus_without_a_core_are_stranded` |
+//! | 5 to 10 not responding, planned, powered, completing, rebooting, reserved, unknown words | `each_state_has_its_class`, `only_what_takes_work_now_gives_something`, `whose_a_reservation_is_decides` |
+//! | 11 records that break off, words in a reason | `a_record_that_breaks_off_gives_nothing`, `a_reason_that_looks_like_a_record_renames_nothing` |
+//! | 12, 13 counts and types of GPUs | `gpus_are_counted_once_and_their_type_is_no_number`, `gpus_that_only_the_details_know_are_not_free` |
+//! | 14 slices | `slices_are_counted_apart_from_gpus`, `a_slice_has_the_memory_of_its_profile` |
+//! | 15 memory of a model | `features_name_what_an_untyped_device_is`, `names_that_disagree_pin_no_memory`, `a_word_that_names_no_model_names_none` |
+//! | 16, 17 dead and draining partitions | `a_dead_partition_tells_all_that_closes_it`, `the_state_of_a_partition_decides_first`, `idle_nodes_of_a_dead_partition_are_told_and_not_counted` |
+//! | 18 limits of a QOS, with what is used | `one_job_may_have_only_so_much`, `what_is_in_use_counts_against_a_user_s_limit` |
+//! | 19, 20 two voices in a dry run | `a_filter_and_the_scheduler_are_read_apart`, `what_slurm_says_is_understood`, `check_shows_what_the_scheduler_overlooks` |
+//! | 21 a refusal is no RUN NOW | `no_refusal_is_followed_by_run_now` |
+//! | 22 the scheduler's own start | `a_start_that_the_scheduler_names_is_told_as_its_own` |
+//! | 23 the account that works | `the_account_that_works_is_found_among_many`, `the_line_to_submit_says_what_made_it_work` |
+//! | 24 accounting down | `a_part_that_fails_is_told_beside_the_rest`, `what_could_not_be_checked_is_not_allowed` |
+//! | 25 one account denied, another not | `an_account_may_open_what_another_cannot` |
+//! | 31 queries that fail | `an_error_is_not_an_answer`, `a_part_that_fails_is_told_beside_the_rest` |
+//! | 32 snapshots of others | `a_snapshot_of_nodetop_is_read_and_promises_nothing`, `a_query_in_other_words_finds_its_answer`, `a_snapshot_answers_like_the_cluster_and_names_nobody_where_that_is_asked` |
+//! | 33 host lists | `lists_expand_as_scontrol_does`, `a_huge_list_is_refused_before_it_is_built` |
+//! | 34 ten thousand nodes | `benches/capacity.rs` |
+//!
+//! Cases 26 to 30 are of other schedulers.
+//!
+//! | nodetop 0.7.0 | test of ours |
+//! |---|---|
+//! | W1 RUN NOW after a refusal | `no_refusal_is_followed_by_run_now` |
+//! | W2 line without the account | `the_line_to_submit_says_what_made_it_work` |
+//! | W3 line for what cannot run | `hardware_that_is_too_small_too_few_or_not_identified_is_told_apart` |
+//! | W4, W6 unreachable, completing, planned, unknown are free | `each_state_has_its_class`, `what_nobody_can_have_is_not_free` |
+//! | W5 stranded GPUs are free | `gpus_without_a_core_are_stranded` |
+//! | W7 use of GPUs from one field | `gpus_that_only_the_details_know_are_not_free` |
+//! | W8 set-apart cores, mixed GPUs, slices | `cores_and_memory_of_the_system_are_no_jobs`, `kinds_are_counted_apart_and_what_is_not_identified_counts_for_no_ability`, `a_slice_has_the_memory_of_its_profile` |
+//! | W9 amounts misread | `one_job_may_have_only_so_much`, `typed_and_generic_gpus_are_never_added`, `memory_suffixes_are_binary` |
+//! | W10 gates that are not looked at | `a_qos_must_be_mine_and_taken_here`, `groups_root_and_hosts_keep_people_out`, `a_shape_has_to_fit_the_partition_s_own_limits`, `where_nodes_are_given_whole_a_part_is_nothing`, `a_job_that_names_no_memory_takes_the_default`, `a_reservation_that_comes_bounds_the_time`, `an_account_s_limits_hold_for_all_its_jobs`, `minutes_run_out`, `a_qos_s_minutes_run_out_too`, `licences_are_counted`, `jobs_that_wait_in_front_are_counted` |
+//! | W11 accounts and clusters mixed up | `an_account_may_open_what_another_cannot`, `an_account_that_is_not_mine_is_refused`, `a_right_on_another_cluster_is_none_here` |
+//! | W12 a QOS closes a partition | `a_refusal_for_the_quality_of_service_alone_does_not_close_a_queue` |
+//! | W13 sums of what is closed | `nodes_and_partitions_add_up` |
+//! | W14 the last job's end | `a_job_starts_when_enough_has_come_free_and_not_when_all_has` |
+//! | W19 what was not asked runs now | `where_nobody_can_be_asked_nothing_is_promised`, `dry_runs_are_counted_and_bounded` |
+//! | W20, W22, W23 snapshots without jobs, identity, zone, dry runs | `a_snapshot_answers_like_the_cluster_and_names_nobody_where_that_is_asked`, `a_snapshot_of_nodetop_is_read_and_promises_nothing` |
+//! | W24 rows that cannot be reached | `every_row_can_be_reached` |
+//! | W25, W26 age not told, asked on each look | `access_is_asked_once_in_a_quarter_of_an_hour_and_its_age_is_told` |
+//! | W27 hidden refusals, no year | `no_refusal_is_followed_by_run_now`, `a_start_that_the_scheduler_names_is_told_as_its_own` |
+//! | W29 JSON without schema, errors as text | `each_command_answers_in_text_and_in_json`, `an_error_is_a_document_too` |
+//!
+//! W21 and the screens of W24 are of a dashboard, W28 of a protocol: those have tests of their own.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
@@ -56,14 +109,47 @@ fn count(value: &Value) -> u64 {
 fn nodes_and_partitions_add_up() {
     let status = demo(&["status", "--json"]).json();
     let sum = |value: &Value| value.as_object().expect("a map").values().map(count).sum::<u64>();
-    // 28 calls of node(), 16 of partition().
+    // 28 calls of node(), 17 of partition().
     assert_eq!((count(&status["nodes"]["nodes"]), sum(&status["nodes"]["classes"])), (28, 28));
-    assert_eq!(sum(&status["terms"]), 16);
-    assert_eq!(status["queues"].as_array().map(Vec::len), Some(16));
+    assert_eq!(sum(&status["terms"]), 17);
+    // Two are hidden: counted, and told one by one only where that is asked for.
+    assert_eq!(
+        (count(&status["hidden"]), status["queues"].as_array().map(Vec::len)),
+        (2, Some(15))
+    );
     // The four GPUs of mix01 are in a partition that takes nothing from here: 6 x 4 - 1 are left.
     assert_eq!((count(&status["nodes"]["gpus"]), count(&status["yours"]["gpus"])), (27, 23));
     let nodes = demo(&["nodes", "--all", "--json"]).json();
     assert_eq!(nodes["nodes"].as_array().map(Vec::len), Some(28));
+}
+
+/// As Slurm's own clients: hidden unless all are wanted, and never refused to who knows the name.
+#[test]
+fn what_the_site_hides_is_told_to_who_asks_for_it() {
+    let names = |args: &[&str], list: &str, key: &str| -> Vec<String> {
+        let shown = demo(&[args, &["--json"][..]].concat()).json();
+        let rows = shown[list].as_array().expect("a list").clone();
+        rows.iter().filter_map(|row| row[key].as_str().map(str::to_owned)).collect()
+    };
+    let lists = [
+        (&["status"][..], "queues", "name"),
+        (&["queues"], "queues", "name"),
+        (&["where", "-c", "4"], "placements", "queue"),
+        (&["check"], "queues", "queue"),
+    ];
+    for (args, list, key) in lists {
+        let has = |names: Vec<String>| {
+            names.iter().filter(|name| *name == "admins" || *name == "repair").count()
+        };
+        assert_eq!(has(names(args, list, key)), 0, "{args:?}");
+        assert_eq!(has(names(&[args, &["--all"][..]].concat(), list, key)), 2, "{args:?}");
+        if args != ["status"] {
+            let named = [args, &["-p", "admins"][..]].concat();
+            assert_eq!(names(&named, list, key), ["admins"], "{args:?}");
+        }
+    }
+    demo(&["status"]).says("3 closed (2 hidden: --all)");
+    demo(&["where"]).says("2 hidden partitions left out: --all, or -p with the name");
 }
 
 fn gates(queue: &str) -> Vec<String> {
@@ -82,6 +168,7 @@ fn each_closed_door_of_the_demo_has_its_reason() {
         ("repair", "ALL_NODES_UNSCHEDULABLE"),
         ("mix", "SUBMIT_HOST_NOT_ALLOWED"),
         ("lost", "ALL_NODES_UNSCHEDULABLE"),
+        ("trial", "GRP_CPU_MINUTES"),
     ] {
         assert_eq!(gates(queue).first().map(String::as_str), Some(code), "{queue}");
     }
@@ -172,6 +259,23 @@ fn nodes_that_are_out_are_told_with_who_and_when() {
 }
 
 #[test]
+fn the_history_of_failures_is_told_where_it_is_asked_for() {
+    let words = "cn06 4 of 28 jobs failed here, where the same work elsewhere explains 0.3";
+    demo(&["health", "--history"]).ends(0).says(words);
+    assert!(!demo(&["health"]).stdout.contains("failed here"));
+    let document = demo(&["health", "--history", "--json"]).json();
+    let found = document["degraded"].as_array().expect("a list").clone();
+    assert!(found.iter().any(|row| row["finding"] == "failures" && row["node"] == "cn06"));
+    // What could not be read costs the rest nothing.
+    let machine = machine("no-history", &[]);
+    machine
+        .run(&["health", "--history"])
+        .ends(0)
+        .says("how jobs fared on the nodes could not be read");
+    demo(&["health", "--since", "7d"]).ends(64);
+}
+
+#[test]
 fn names_that_are_not_there_are_told() {
     let hint = "did you mean 'biology'?";
     demo(&["queues", "-p", "bilogy"])
@@ -182,6 +286,128 @@ fn names_that_are_not_there_are_told() {
         .ends(1)
         .fails_with("there is no partition, node or job 'cn055' here", hint);
     demo(&["queues", "-p", ""]).ends(64);
+}
+
+/// Every test that the tables above name stands somewhere.
+#[test]
+fn the_tables_name_tests_that_are_there() {
+    fn sources(folder: &Path, found: &mut String) {
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                sources(&path, found);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                found.push_str(&std::fs::read_to_string(path).expect("text"));
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut all = String::new();
+    for folder in ["src", "tests"] {
+        sources(&root.join(folder), &mut all);
+    }
+    let tables = include_str!("capacity.rs").lines().take_while(|line| line.starts_with("//!"));
+    let rows = tables.filter(|line| line.starts_with("//! |"));
+    let named: Vec<&str> = rows.flat_map(|line| line.split('`').skip(1).step_by(2)).collect();
+    assert!(named.len() > 60, "{}", named.len());
+    for name in named.into_iter().filter(|name| !name.contains('/')) {
+        assert!(all.contains(&format!("fn {name}(")), "{name}");
+    }
+}
+
+#[test]
+fn every_row_can_be_reached() {
+    let rows = |args: &[&str], list: &str| {
+        demo(&[args, &["--json"][..]].concat()).json()[list].as_array().map(Vec::len)
+    };
+    assert_eq!(rows(&["status", "--all"], "queues"), Some(17));
+    assert_eq!(rows(&["nodes", "--top", "5"], "nodes"), Some(5));
+    assert_eq!(rows(&["nodes", "--all"], "nodes"), Some(28));
+    assert_eq!(rows(&["where", "--all"], "placements"), Some(17));
+    // Narrow windows lose no column of numbers.
+    let narrow = Test::new("narrow").env("COLUMNS", "45");
+    for args in [&["status"][..], &["nodes", "--all"], &["queues", "--all"]] {
+        narrow.run(&[&["--demo"], args].concat()).ends(0).says("GPUS");
+    }
+}
+
+/// It closes the partition, and what it shows is still told.
+#[test]
+fn idle_nodes_of_a_dead_partition_are_told_and_not_counted() {
+    let queues = demo(&["queues", "-p", "retired", "--json"]).json();
+    let row = &queues["queues"][0];
+    assert_eq!((count(&row["nodes"]["cpus_free"]), row["term"].as_str()), (0, Some("closed")));
+    let old = demo(&["queues", "-p", "legacy,trial,old", "--json"]).json();
+    assert!(
+        old["queues"].as_array().expect("a list").iter().all(|row| row["advertised_idle"].is_u64())
+    );
+    let test = machine("dead", &[]);
+    test.answer(
+        "partitions",
+        "PartitionName=batch Nodes=n1 TotalNodes=1 State=DOWN MaxTime=01:00:00\n",
+    );
+    test.run(&["queues", "-p", "batch"])
+        .ends(0)
+        .says("1 idle node")
+        .says("takes jobs and starts none");
+    let rows = test.run(&["queues", "-p", "batch", "--json"]).json();
+    assert_eq!(count(&rows["queues"][0]["nodes"]["cpus_free"]), 0);
+    assert_eq!(count(&rows["queues"][0]["advertised_idle"]), 1);
+}
+
+#[test]
+fn an_error_is_a_document_too() {
+    let test = machine("error-json", &["node"]);
+    for command in ["status", "where", "nodes"] {
+        let shown = test.run(&[command, "--json"]);
+        shown.ends(3);
+        assert_eq!(shown.json()["schema"], "jobwise/error/1", "{}", shown.all());
+    }
+}
+
+/// Outputs that are empty, cut off, foreign, huge or at odds with each other, and clients that hang
+/// or may not be used.
+#[test]
+fn what_clients_say_wrong_costs_only_its_part() {
+    let nodes = |text: &str| {
+        let test = machine("wrong", &[]);
+        test.answer("nodes", text);
+        test
+    };
+    let good =
+        "NodeName=n1 CPUAlloc=0 CPUTot=8 RealMemory=16000 AllocMem=0 State=IDLE Partitions=batch\n";
+    // Nothing to be learnt of nodes: no answer. Anything: an answer, and what it lacks.
+    for text in ["", "\0\u{fffd}garbage", "<html>502 Bad Gateway</html>", "{\"nodes\": []}"] {
+        nodes(text).run(&["status"]).ends(3);
+    }
+    let cut = nodes(&format!("{good}NodeName=n2 CPUAlloc=0 CPUT"));
+    cut.run(&["status"]).ends(0).says("2: 1 idle, 1 state unknown");
+    let twice = nodes(&format!("{good}{}", good.replace("CPUAlloc=0", "CPUAlloc=8")));
+    assert_eq!(count(&twice.run(&["status", "--json"]).json()["nodes"]["nodes"]), 1);
+    // More in use than there is.
+    let over = nodes(
+        &good.replace("CPUAlloc=0", "CPUAlloc=99").replace("AllocMem=0", "AllocMem=99999999"),
+    );
+    over.run(&["nodes"]).ends(0).says("0/8");
+    let absurd =
+        nodes(&good.replace("CPUTot=8", "CPUTot=99999999999999999999").replace("16000", "-5"));
+    absurd.run(&["status"]).ends(0);
+    // A partition of nodes that are not there, and a node of partitions that are not.
+    let apart = nodes(&good.replace("batch", "nosuch"));
+    apart.run(&["status"]).ends(0).says("1 not checked");
+    let huge: String = (0..20_000).map(|n| good.replace("n1", &format!("n{n}"))).collect();
+    let huge = nodes(&huge);
+    assert_eq!(count(&huge.run(&["status", "--json"]).ends(0).json()["nodes"]["nodes"]), 20_000);
+    // A client that hangs is given up, one that may not be run is told.
+    let hung = machine("hung", &[]);
+    hung.client("squeue", "pause 60");
+    let hung = hung.env("JOBWISE_SCHEDULER_DEADLINE_SECONDS", "1");
+    hung.run(&["status"]).ends(0).says("the jobs could not be read");
+    let forbidden = machine("forbidden", &[]);
+    let client = forbidden.path("bin/sacctmgr");
+    std::fs::set_permissions(client, std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        .expect("set");
+    forbidden.run(&["status"]).ends(0).says("your accounts could not be read");
 }
 
 /// A machine with a controller of one node; `broken` are shell patterns of commands that fail.

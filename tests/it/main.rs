@@ -22,6 +22,7 @@ mod readme;
 mod recordings;
 mod run;
 mod scheduler;
+mod snapshots;
 mod stats;
 mod suites;
 mod text;

@@ -159,10 +159,13 @@ fn run_now_needs_rules_nodes_and_scheduler_to_agree() {
     let shown = ask(&test, &["-g", "a100:1", "-t", "1h"]);
     assert_eq!(verdict(&shown, "gpu"), "queue");
     assert_eq!(verdict(&shown, "cpu"), "wrong_hardware");
+    // What waits does not start now, though the scheduler says so; and job 90, which is over its
+    // time, may end any moment.
+    assert_eq!(shown.json()["placements"][0]["start"], serde_json::Value::Null);
     let text = test.run(&["where", "-g", "a100:1"]);
     text.ends(0)
         .says("QUEUE gpu")
-        .says("gpu: 1 short of GPUs")
+        .says("gpu: g01 short of GPUs (node GresUsed)")
         .says("1 dry run was made; it took a job id");
     text.says("sbatch --partition=gpu --nodes=1 --gres=gpu:a100:1 --time=01:00:00 SCRIPT");
 }
@@ -240,6 +243,8 @@ fn a_start_that_the_scheduler_names_is_told_as_its_own() {
     shown.ends(0);
     let place = &shown.json()["placements"][0];
     assert_eq!(place["verdict"], "queue");
+    // A start in another year is told with that year.
+    test.run(&["check", "-c", "2", "-p", "cpu"]).says("2286-11-20");
     assert_eq!(place["start"]["source"], "scheduler");
     assert_eq!(place["dry_run"]["nodes"], "mcn53");
 }
@@ -317,6 +322,21 @@ fn hardware_that_is_too_small_too_few_or_not_identified_is_told_apart() {
     assert!(!none.stdout.contains("submit ("), "{}", none.all());
 }
 
+/// How many stand in front is told where a job would wait.
+#[test]
+fn jobs_that_wait_in_front_are_counted() {
+    let test = cluster("place-waiting");
+    says_yes(&test);
+    let queued = std::fs::read_to_string(test.path("answers/jobs")).expect("jobs");
+    let waits =
+        queued.replace("90@~@", "91@~@").replace("RUNNING", "PENDING").replace("g01@~@", "@~@");
+    test.answer("jobs", &format!("{queued}{waits}"));
+    test.run(&["where", "-g", "a100:1"])
+        .says("g01 short of GPUs (node GresUsed); 1 job waits there");
+    let shown = ask(&test, &["-g", "a100:1", "-p", "gpu"]);
+    assert_eq!(shown.json()["placements"][0]["waiting"], 1);
+}
+
 /// The scheduler knows neither the memory of a GPU nor what it can do. A real Slurm 22.05 gave a
 /// V100 to `--gres=gpu:1`, printed for a job that needs 40 GiB on each GPU.
 #[test]
@@ -345,6 +365,42 @@ fn the_line_to_submit_gets_only_gpus_that_suit() {
     // All will do: nothing is added.
     test.run(&["where", "--gpu-mem", "16", "-g", "1", "-t", "1h"])
         .says("sbatch --partition=gpu --nodes=1 --gres=gpu:1 --time=01:00:00 SCRIPT");
+}
+
+/// Each node that is in the way stands with what says so, and with the operator's note.
+#[test]
+fn what_keeps_a_node_is_told_with_its_source() {
+    let test = cluster("place-busy");
+    says_yes(&test);
+    let nodes = [
+        node("c01", "IDLE+DRAIN", (8, 0), "(null)", "gpu:0", "cpu").trim_end().to_owned()
+            + " Reason=bad fan [root@1796000000]\n",
+        node("c02", "MIXED", (8, 4), "(null)", "gpu:0", "cpu")
+            .replace("AllocMem=4000", "AllocMem=16000"),
+        node("c03", "ALLOCATED", (8, 8), "(null)", "gpu:0", "cpu"),
+        node("c04", "MIXED+PLANNED", (8, 4), "(null)", "gpu:0", "cpu"),
+        node("g01", "MIXED", (8, 4), "gpu:a100:2", "gpu:a100:2(IDX:0-1)", "gpu")
+            .replace("Features=intel", "Features=amd"),
+    ];
+    test.answer("nodes", &nodes.concat());
+    let says = |args: &[&str], words: &str| {
+        test.run(&[&["where", "-t", "1h"], args].concat()).says(words);
+    };
+    says(
+        &["-w", "c01"],
+        "1 needed, 1 node with the right hardware: c01 drained, \"bad fan\" (node State)",
+    );
+    says(&["-w", "c02", "--mem", "4G"], "cpu: c02 memory exhausted (node AllocMem)");
+    says(&["-w", "c03"], "cpu: c03 full (node CPUAlloc)");
+    says(&["-w", "c04"], "cpu: c04 planned (node State)");
+    says(&["-C", "amd", "-g", "1"], "gpu: g01 short of GPUs (node GresUsed)");
+    test.answer(
+        "held",
+        "ReservationName=course StartTime=1 EndTime=9999999999 Duration=1-00:00:00 Nodes=c03 NodeCnt=1 \
+         CoreCnt=8 Features=(null) PartitionName=(null) Flags=SPEC_NODES TRES=cpu=8 Users=carol \
+         Accounts=(null) Licenses=(null) State=ACTIVE BurstBuffer=(null) Watts=n/a\n",
+    );
+    says(&["-w", "c03"], "c03 reserved (scontrol show reservation)");
 }
 
 /// What would lift a limit is of no use where the reason is another one.

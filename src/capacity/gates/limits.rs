@@ -102,6 +102,16 @@ struct Check<'g, 'c> {
     request: Request,
 }
 
+/// Whose budget it is, in words.
+struct Whose {
+    /// `account physics`.
+    name: String,
+    /// Where its rules stand.
+    source: String,
+    /// What another budget is asked for with.
+    lift: &'static str,
+}
+
 impl<'c> Check<'_, 'c> {
     /// Each limit of a kind, from the first that sets it.
     fn first(&self, of: impl Fn(&'c Qos) -> &'c Tres) -> Vec<(&'c str, u64, &'c Qos)> {
@@ -169,7 +179,19 @@ impl<'c> Check<'_, 'c> {
             }
         }
         let Some(time) = self.request.time.filter(|_| self.request.is_asked) else { return };
-        for (name, limit, qos) in self.first(|qos| &qos.job.minutes) {
+        let by_qos = self.first(|qos| &qos.job.minutes).into_iter();
+        let mut limits: Vec<(&str, u64, String)> = by_qos
+            .map(|(name, limit, qos)| (name, limit, format!("QOS {} MaxTRESMins", qos.name)))
+            .collect();
+        for (name, limit, _) in right.into_iter().flat_map(|right| entries(&right.job.minutes)) {
+            if let Some(limit) = limit
+                && limits.iter().all(|(known, ..)| *known != name)
+            {
+                let account = self.way.account.as_deref().unwrap_or_default();
+                limits.push((name, limit, format!("account {account} MaxTRESMins")));
+            }
+        }
+        for (name, limit, source) in limits {
             if self.minutes(name, time) > limit {
                 let text = format!(
                     "{} for {time} are more than the {} minutes of it that one job may take",
@@ -177,7 +199,7 @@ impl<'c> Check<'_, 'c> {
                     shown(name, limit),
                 );
                 let code = format!("MAX_{}_MINUTES_JOB", code_word(name));
-                gates.push(Gate::shape(code, format!("QOS {} MaxTRESMins", qos.name), text));
+                gates.push(Gate::shape(code, source, text).lift("a shorter --time"));
             }
         }
     }
@@ -213,17 +235,24 @@ impl<'c> Check<'_, 'c> {
         let all = "everybody's running jobs under it";
         self.scope("GROUP", "GrpTRES", all, false, false, |qos| &qos.group, gates);
         for qos in &self.rules {
-            if self.request.is_asked
-                && !(qos.group.minutes.is_empty() && qos.group.wall.get().is_none())
+            let whose = Whose {
+                name: format!("QOS {}", qos.name),
+                source: format!("QOS {}", qos.name),
+                lift: "another --qos",
+            };
+            if let Some(used) = &qos.group_used {
+                self.budgets(&whose, &qos.group, used, gates);
+            } else if self.request.is_asked
+                && !(qos.group.minutes.is_empty()
+                    && qos.group.running_minutes.is_empty()
+                    && qos.group.wall.get().is_none())
             {
-                gates.push(Gate::unchecked(
-                    "MINUTES_UNKNOWN",
-                    format!("QOS {} GrpTRESMins", qos.name),
-                    format!(
-                        "QOS {} has a budget of minutes; what is left of it is not told",
-                        qos.name
-                    ),
-                ));
+                let text = format!(
+                    "{} has a budget of minutes; what is left of it was not told",
+                    whose.name
+                );
+                let source = format!("{} GrpTRESMins", whose.source);
+                gates.push(Gate::unchecked("MINUTES_UNKNOWN", source, text));
             }
         }
     }
@@ -364,7 +393,12 @@ impl<'c> Check<'_, 'c> {
                 gates.push(in_use(code, source("GrpTRES"), resource, (has, limit), &whose));
             }
         }
-        self.minutes_left(place, what, gates);
+        let whose = Whose {
+            name: format!("{what} {name}"),
+            source: format!("account {name}"),
+            lift: "another --account",
+        };
+        self.budgets(&whose, &place.limits, &place.used, gates);
         let counts = [
             ("GRP_JOBS", &place.limits.jobs, &place.used.jobs, "run"),
             ("GRP_SUBMIT", &place.limits.submitted, &place.used.submitted, "run or wait"),
@@ -379,63 +413,62 @@ impl<'c> Check<'_, 'c> {
                 );
             }
         }
-        let wall = place.limits.wall.get().zip(place.used.wall.get());
-        if let Some((limit, used)) = wall.filter(|(limit, used)| used >= limit) {
-            let text = format!("{what} {name} has used {used} of its {limit} of wall time");
-            gates.push(Gate::fatal("GRP_WALL", source("GrpWall"), text).lift("another --account"));
-        }
     }
 
-    /// Budgets of resource-minutes.
-    fn minutes_left(&self, place: &AccountUse, what: &str, gates: &mut Vec<Gate>) {
-        let name = &place.account;
+    /// Budgets of resource-minutes and of wall time.
+    fn budgets(&self, whose: &Whose, limits: &Caps, used: &Caps, gates: &mut Vec<Gate>) {
+        let Whose { name, source, lift } = whose;
         let value = |tres: &Tres, resource: &str| {
             tres.get(resource).and_then(|value| amount(resource, value)).unwrap_or(0)
         };
-        for (resource, limit, _) in entries(&place.limits.minutes) {
+        if let Some((limit, used)) =
+            limits.wall.get().zip(used.wall.get()).filter(|(limit, used)| used >= limit)
+        {
+            let text = format!("{name} has used {used} of its {limit} of wall time");
+            gates.push(Gate::fatal("GRP_WALL", format!("{source} GrpWall"), text).lift(*lift));
+        }
+        for (resource, limit, _) in entries(&limits.minutes) {
             let Some(limit) = limit else { continue };
-            let spent = value(&place.used.minutes, resource);
+            let spent = value(&used.minutes, resource);
             let code = format!("GRP_{}_MINUTES", code_word(resource));
-            let source = format!("account {name} GrpTRESMins");
+            let source = format!("{source} GrpTRESMins");
+            let unit = noun(resource);
+            let unit = unit.trim_end_matches('s');
             if spent >= limit {
-                let text = format!(
-                    "{what} {name} has spent its {} {} minutes",
-                    shown(resource, limit),
-                    noun(resource).trim_end_matches('s'),
-                );
+                let text =
+                    format!("{name} has spent its {} {unit} minutes", shown(resource, limit));
                 gates.push(
-                    Gate::fatal(&code, source, text).lift("another --account, or more minutes"),
+                    Gate::fatal(&code, source, text).lift(format!("{lift}, or more minutes")),
                 );
                 continue;
             }
             let Some(time) = self.request.time.filter(|_| self.request.is_asked) else { continue };
             // With `safe` a job starts only if what is left lasts to its end.
-            let promised = value(&place.used.running_minutes, resource);
+            let promised = value(&used.running_minutes, resource);
             let wanted = self.minutes(resource, time);
             let left = limit.saturating_sub(spent.saturating_add(promised));
             if self.gates_of.enforces_safe() && wanted > left {
                 let text = format!(
-                    "{wanted} {} minutes are more than the {left} that {what} {name} has left",
-                    noun(resource).trim_end_matches('s'),
+                    "{wanted} {unit} minutes are more than the {left} that {name} has left"
                 );
                 gates.push(
-                    Gate::shape(code, source, text).lift("a shorter --time, or another --account"),
+                    Gate::shape(code, source, text).lift(format!("a shorter --time, or {lift}")),
                 );
             }
         }
         let Some(time) = self.request.time.filter(|_| self.request.is_asked) else { return };
-        for (resource, limit, _) in entries(&place.limits.running_minutes) {
+        for (resource, limit, _) in entries(&limits.running_minutes) {
             let Some(limit) = limit else { continue };
-            let promised = value(&place.used.running_minutes, resource);
+            let promised = value(&used.running_minutes, resource);
             let wanted = self.minutes(resource, time);
             if wanted.saturating_add(promised) > limit {
                 let text = format!(
-                    "running jobs of {what} {name} may take {promised} of {limit} {} minutes, this \
-                     one {wanted} more",
+                    "running jobs of {name} may take {promised} of {limit} {} minutes, this one \
+                     {wanted} more",
                     noun(resource).trim_end_matches('s'),
                 );
                 let code = format!("GRP_{}_RUN_MINUTES", code_word(resource));
-                let source = format!("account {name} GrpTRESRunMins");
+                let source = format!("{source} GrpTRESRunMins");
                 gates.push(Gate::shape(code, source, text).lift("a shorter --time"));
             }
         }

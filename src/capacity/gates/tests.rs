@@ -44,7 +44,7 @@ fn judge(lab: &Lab, options: &[(&str, &str)]) -> Judged {
     let wanted = shape(options);
     let queue = &cluster.queues[0];
     let access = gates.access(queue, (!options.is_empty()).then_some(&wanted));
-    let term = gates.term(queue, &access);
+    let term = Term::of(&access);
     Judged { access, term }
 }
 
@@ -546,6 +546,40 @@ fn minutes_run_out() {
     assert_eq!(codes(&account("GrpWall=60(60)"), &[]), ["grp_wall fatal"]);
 }
 
+/// The fields are those that `scontrol show assoc_mgr qos=... flags=assoc,qos` of Slurm 20.11 to
+/// 26.05 tells of a QOS.
+#[test]
+fn a_qos_s_minutes_run_out_too() {
+    let minutes = |used: &str| {
+        let lab = under(&[("GrpTRESMins", "cpu=1000"), ("GrpWall", "00:10:00")]);
+        let told = "ClusterName=lab Account=physics UserName=alice(1001) Partition= DefAssoc=Yes\n";
+        lab.says(
+            "assoc_mgr",
+            &format!("{told}\nQOS Records\n\nQOS=normal(1) {used} MaxWallPJ= Priority=0 Account Limits=No Accounts\n"),
+        )
+    };
+    let spent = judge(&minutes("GrpTRESMins=cpu=1000(1000),mem=N(9)"), &[("qos", "normal")]);
+    assert_eq!(spent.codes(), ["grp_cpu_minutes fatal"]);
+    assert_eq!(spent.first().text, "QOS normal has spent its 1000 CPU minutes");
+    assert_eq!(spent.first().source, "QOS normal GrpTRESMins");
+    // 1000 - 600 - 100 = 300; 4 CPUs for 80 minutes are 320.
+    let some = minutes("GrpWall=10(9.5) GrpTRESMins=cpu=1000(600) GrpTRESRunMins=cpu=N(100)");
+    let ask = |time: &str| codes(&some, &[("qos", "normal"), ("ntasks", "4"), ("time", time)]);
+    assert_eq!(ask("75"), Vec::<String>::new());
+    assert_eq!(ask("80"), ["grp_cpu_minutes shape"]);
+    let wall = minutes("GrpWall=10(10.2) GrpTRESMins=cpu=1000(600)");
+    assert_eq!(codes(&wall, &[("qos", "normal"), ("time", "1")]), ["grp_wall fatal"]);
+}
+
+#[test]
+fn an_account_may_bound_the_minutes_of_one_job() {
+    let lab = Lab::new().says("show assoc ", "lab|physics||normal|normal|||cpu=100|||||||||\n");
+    assert_eq!(codes(&lab, &[("ntasks", "2"), ("time", "50")]), Vec::<String>::new());
+    let judged = judge(&lab, &[("ntasks", "2"), ("time", "51")]);
+    assert_eq!(judged.codes(), ["max_cpu_minutes_job shape"]);
+    assert_eq!(judged.first().source, "account physics MaxTRESMins");
+}
+
 #[test]
 fn budgets_that_nobody_tells_are_not_taken_for_full() {
     let lab = under(&[("GrpTRESMins", "cpu=1")]);
@@ -594,6 +628,6 @@ fn every_queue_stands_in_one_term() {
     let frees = Frees::new(&cluster);
     let gates = Gates::new(&cluster, &frees);
     let terms: Vec<Term> =
-        cluster.queues.iter().map(|queue| gates.term(queue, &gates.access(queue, None))).collect();
+        cluster.queues.iter().map(|queue| Term::of(&gates.access(queue, None))).collect();
     assert_eq!(terms, [Term::Open, Term::Closed, Term::NoAccess, Term::NoNodes]);
 }

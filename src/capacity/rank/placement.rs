@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::super::gates::{self, Kind};
 use crate::model::{DryRun, Queue};
@@ -74,13 +74,36 @@ pub struct Fit {
     /// Nodes that it needs.
     pub needed: u64,
     /// Right nodes that cannot take it now, by where they stand.
-    pub busy: BTreeMap<&'static str, u64>,
+    pub busy: BTreeMap<&'static str, Busy>,
     /// Whether it fits now.
     pub now: bool,
     /// Whether it fits when all the right nodes that are up are empty.
     pub ever: bool,
     /// Models of the right nodes' GPUs, with the number of nodes.
     pub gpus: BTreeMap<String, u64>,
+}
+
+/// Nodes that cannot take a job now for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Busy {
+    /// How many.
+    pub nodes: u64,
+    /// What of the scheduler's words says so, such as `AllocMem`.
+    pub field: &'static str,
+    /// The first of them by name, with what an operator noted.
+    pub named: Vec<(String, Option<String>)>,
+}
+
+impl Busy {
+    /// More are not told by name.
+    pub const NAMED: usize = 3;
+}
+
+/// Their number is what programs ask for: nodes have their own document.
+impl Serialize for Busy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(self.nodes)
+    }
 }
 
 /// A queue before the scheduler was asked.

@@ -9,6 +9,9 @@ use crate::model::{AccountUse, Association, Caps, Known, Qos, Span, Tres};
 use super::scontrol::{self, Grammar};
 use super::values;
 
+/// How records of the association manager are read.
+const PLAIN: Grammar = Grammar { free: &["Comment"], after: &[] };
+
 /// The columns of `sacctmgr show qos`.
 pub(super) const QOS_COLUMNS: [&str; 20] = [
     "Name",
@@ -131,8 +134,44 @@ pub(super) fn qos(output: &[u8]) -> Vec<Qos> {
                 ..Caps::default()
             },
             group: row.group(),
+            group_used: None,
         })
         .collect()
+}
+
+/// The qualities of service with budgets, whose use the controller has to be asked for. A name that
+/// could not stand in a list is left out, and its budget told as not checked.
+pub(super) fn with_budgets(all: &[Qos]) -> String {
+    let spends = |caps: &Caps| {
+        !caps.minutes.is_empty() || !caps.running_minutes.is_empty() || caps.wall.is_value()
+    };
+    let is_plain = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.+".contains(&byte))
+    };
+    let names = all.iter().filter(|qos| spends(&qos.group) && is_plain(&qos.name));
+    names.map(|qos| qos.name.as_str()).collect::<Vec<_>>().join(",")
+}
+
+/// What is used of the limits of each quality of service that `scontrol --oneliner show assoc_mgr`
+/// tells of, by its name.
+pub(super) fn qos_use(output: &[u8]) -> Vec<(String, Caps)> {
+    let text = String::from_utf8_lossy(output);
+    let records = one_line_each(&text, "QOS");
+    let record = |record: &str| {
+        let mut name = String::new();
+        let mut used = Caps::default();
+        // What single accounts and users have of it follows, under keys of other names.
+        scontrol::pairs(record, PLAIN, |key, value| match key {
+            "QOS" => before_bracket(value).clone_into(&mut name),
+            "GrpTRESMins" => used.minutes = tres(value).1,
+            "GrpTRESRunMins" => used.running_minutes = tres(value).1,
+            "GrpWall" => used.wall = minutes(value).1,
+            _ => {}
+        });
+        (!name.is_empty()).then_some((name, used))
+    };
+    records.filter_map(record).collect()
 }
 
 /// The associations on a cluster: a database may serve several, and a right on one is none on
@@ -170,15 +209,20 @@ pub(super) fn associations(
         .collect()
 }
 
+/// The records of a kind. Those of another kind may follow the last.
+fn one_line_each<'t>(text: &'t str, first: &str) -> impl Iterator<Item = &'t str> {
+    let records = scontrol::split(text, first).into_iter();
+    records.map(|record| record.lines().next().unwrap_or_default())
+}
+
 /// The accounts, and the caller in them, of `scontrol --oneliner show assoc_mgr`.
 pub(super) fn account_use(output: &[u8]) -> Vec<AccountUse> {
     let text = String::from_utf8_lossy(output);
-    let plain = Grammar { free: &["Comment"], after: &[] };
-    let records = scontrol::split(&text, "ClusterName");
+    let records = one_line_each(&text, "ClusterName");
     let record = |record: &str| {
         let mut place = AccountUse::default();
         let (limits, used) = (&mut place.limits, &mut place.used);
-        scontrol::pairs(record, plain, |key, value| match key {
+        scontrol::pairs(record, PLAIN, |key, value| match key {
             "Account" => value.clone_into(&mut place.account),
             // `alice(1001)`; empty for the account itself.
             "UserName" => place.user = values::text(before_bracket(value)),
@@ -195,7 +239,7 @@ pub(super) fn account_use(output: &[u8]) -> Vec<AccountUse> {
         });
         (!place.account.is_empty()).then_some(place)
     };
-    records.into_iter().filter_map(record).collect()
+    records.filter_map(record).collect()
 }
 
 fn before_bracket(text: &str) -> &str {
@@ -295,11 +339,28 @@ mod tests {
         assert!(all[1].is_default && !account.is_default);
     }
 
+    #[test]
+    fn what_is_spent_of_a_qos_is_read() {
+        // Cut from `scontrol --oneliner show assoc_mgr` of Slurm 20.11.
+        let text = "QOS Records\n\n\
+            QOS=minutes(11) UsageRaw=0.000000 GrpJobs=N(0) GrpWall=N(0.50) GrpTRES=cpu=N(0) \
+            GrpTRESMins=cpu=1(6),mem=N(4654) GrpTRESRunMins=cpu=N(11038) MaxWallPJ= Priority=0 \
+            Account Limits= physics={MaxJobsPA=N(4) MaxTRESPA=cpu=N(14)} User Limits=No Users\n";
+        let all = qos_use(text.as_bytes());
+        assert_eq!(all.len(), 1);
+        assert_eq!(all[0].0, "minutes");
+        assert_eq!(all[0].1.minutes.count("cpu"), Some(6));
+        assert_eq!(all[0].1.running_minutes.count("cpu"), Some(11_038));
+        let set = qos(b"minutes|0||||||||||||||cpu=1||||\nnormal|50||||||||||||||||||\n");
+        assert_eq!(with_budgets(&set), "minutes");
+    }
+
     proptest! {
         #[test]
         fn anything_is_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = (qos(&bytes), associations(&bytes, &ASSOCIATION_COLUMNS, Some("lab")));
             let _ = account_use(&[b"ClusterName=a Account=".as_slice(), &bytes].concat());
+            let _ = qos_use(&[b"QOS=a(1) GrpTRESMins=".as_slice(), &bytes].concat());
         }
     }
 }

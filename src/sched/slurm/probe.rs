@@ -103,7 +103,7 @@ fn nothing() -> DryRun {
 
 /// What refusals mean, by a part of their text; the first that is found counts. Texts are those of
 /// `slurm_errno.c` and of sites' filters, as recorded and as reported.
-const MEANINGS: [(&str, Option<Refusal>); 37] = [
+const MEANINGS: [(&str, Option<Refusal>); 38] = [
     // The controller could not even look: no answer.
     ("i/o error writing script", None),
     ("unable to contact slurm controller", None),
@@ -140,6 +140,7 @@ const MEANINGS: [(&str, Option<Refusal>); 37] = [
     ("memory specification", Some(Refusal::Shape)),
     ("generic resource", Some(Refusal::Shape)),
     ("invalid feature specification", Some(Refusal::Shape)),
+    ("required node not available", Some(Refusal::Shape)),
     ("reservation", Some(Refusal::Reservation)),
     ("permission denied", Some(Refusal::NotEntitled)),
 ];

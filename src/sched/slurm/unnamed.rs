@@ -45,6 +45,7 @@ pub fn unnamed(argv: &[String], text: &str) -> String {
             kept.flat_map(|line| [line, "\n"]).collect()
         }
         Some("scontrol") if has("node") => text.lines().map(without_node_text).collect(),
+        Some("scontrol") if has("assoc_mgr") => text.lines().map(without_others).collect(),
         _ => text.to_owned(),
     }
 }
@@ -84,6 +85,13 @@ fn without_node_text(line: &str) -> String {
     line
 }
 
+/// Of a quality of service what is used of it in all, not by whom: those need not be in the queue,
+/// so that nothing else would replace their names.
+fn without_others(line: &str) -> String {
+    let end = if line.starts_with("QOS=") { line.find(" Account Limits") } else { None };
+    format!("{}\n", &line[..end.unwrap_or(line.len())])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,5 +119,9 @@ mod tests {
                     Comment=ask bob State=IDLE\n";
         let shown = unnamed(&argv("scontrol --all show node"), node);
         assert_eq!(shown, "NodeName=n1 RealMemory=1 State=IDLE\n");
+        let used = "QOS=long(3) GrpTRESMins=cpu=9(4) Account Limits= chem={MaxJobsPA=N(0)} User Limits= \
+                    bob(1002)={MaxJobsPU=N(0)}\n";
+        let shown = unnamed(&argv("scontrol --oneliner show assoc_mgr users=alice"), used);
+        assert_eq!(shown, "QOS=long(3) GrpTRESMins=cpu=9(4)\n");
     }
 }

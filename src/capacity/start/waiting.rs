@@ -1,0 +1,96 @@
+//! What the jobs that wait will take before a new one gets its turn.
+//!
+//! They are placed one after the other, the highest priority first, each at the earliest moment at
+//! which it fits; a new job may go in before one of them only where it delays none, as the
+//! scheduler's backfill lets it. Only those count that wait for nothing but resources or their turn:
+//! when a dependency ends, a limit is lifted or a hold is released, nobody can tell.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Claim, Closed, Timeline, share};
+use crate::capacity::fit::{Demand, Host};
+use crate::model::{BaseState, Cluster, Devices, Per, Queue, QueuedJob, Room, Shape};
+
+/// Waiting jobs times nodes that are weighed at most: more would take longer than people wait.
+const MOST_WEIGHED: usize = 400_000;
+
+/// The nodes of a queue that a job of it can have at all, with when each is closed.
+pub type Hosts<'h> = Vec<(usize, &'h Host<'h>, &'h [Closed])>;
+
+/// Whether it waits for nothing but resources or its turn.
+fn is_next(job: &QueuedJob) -> bool {
+    let reason = job.reason.as_deref().unwrap_or("None");
+    job.state.base == BaseState::Pending && matches!(reason, "Resources" | "Priority" | "None")
+}
+
+/// The jobs that are in front of a new one, the first of them first.
+pub fn in_front(cluster: &Cluster) -> Vec<&QueuedJob> {
+    let mut jobs: Vec<&QueuedJob> = cluster.jobs.iter().filter(|job| is_next(job)).collect();
+    jobs.sort_by_key(|job| (std::cmp::Reverse(job.priority.get()), job.id.clone()));
+    jobs
+}
+
+impl Timeline {
+    /// Puts the waiting jobs in their places; `hosts` tells the nodes of a queue. Those that fit
+    /// nowhere, or are too many to be weighed, are left out.
+    pub fn seat<'h>(
+        &mut self,
+        cluster: &Cluster,
+        hosts: impl Fn(&Queue, &Demand<'_>) -> Hosts<'h>,
+    ) {
+        let mut weighed = 0;
+        for job in in_front(cluster) {
+            let names = job.partition.as_deref().unwrap_or_default();
+            let Some(queue) = names.split(',').find_map(|name| cluster.queue(name)) else {
+                continue;
+            };
+            let shape = shape(job);
+            let demand = Demand::new(&shape, cluster, queue);
+            let hosts = hosts(queue, &demand);
+            weighed += hosts.len().max(1);
+            if weighed > MOST_WEIGHED {
+                break;
+            }
+            let length = shape.time.or(queue.default_time.get()).or(queue.max_time.get());
+            let Some((from, chosen)) = self.place(&demand, &hosts, cluster.taken_at, length) else {
+                continue;
+            };
+            let until = length
+                .and_then(|length| i64::try_from(length.as_seconds()).ok())
+                .and_then(|seconds| from.checked_add(SignedDuration::from_secs(seconds)).ok())
+                .unwrap_or(Timestamp::MAX);
+            let share = share(job, chosen.len() as u64);
+            for place in chosen {
+                let claim = Claim { from, until, share: share.clone() };
+                self.claims.entry(place).or_default().push(claim);
+            }
+        }
+    }
+}
+
+/// What a waiting job asks for, as the queue tells it.
+fn shape(job: &QueuedJob) -> Shape {
+    let nodes = job.nodes.get().unwrap_or(1).max(1);
+    let devices = job.tres.0.iter().filter_map(|(name, value)| {
+        let name = name.strip_prefix("gres/")?;
+        let (name, kind) = match name.split_once(':') {
+            Some((name, kind)) => (name, Some(kind.to_owned())),
+            None => (name, None),
+        };
+        // Where a type is told, the sum says the same again.
+        let typed = format!("gres/{name}:");
+        let is_told = kind.is_none() && job.tres.0.iter().any(|(key, _)| key.starts_with(&typed));
+        let count = value.parse::<u64>().ok().filter(|_| !is_told)?.div_ceil(nodes);
+        Some(Devices { name: name.to_owned(), kind, count, per: Per::Node })
+    });
+    let memory = job.tres.memory().map(|bytes| crate::model::Bytes(bytes.0 / nodes));
+    Shape {
+        nodes: Some((nodes, None)),
+        tasks: job.tres.count("cpu").or(job.cpus.get()),
+        memory: memory.map(|bytes| Room { bytes, per: Per::Node }),
+        devices: devices.collect(),
+        time: job.limit.get(),
+        exclusive: job.sharing.as_deref() == Some("NO"),
+        ..Shape::default()
+    }
+}
