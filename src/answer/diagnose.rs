@@ -298,7 +298,9 @@ pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagn
         match asked(&engine, &shared, &backend, text, hints) {
             Err(error) => answer.failures.push(Failure { id: text.clone(), error }),
             Ok((mut diagnoses, notices)) => {
-                diagnoses.iter_mut().for_each(|told| finder.add(told));
+                for told in &mut diagnoses {
+                    finder.add(told);
+                }
                 answer.add_notices(mask::notices(notices));
                 answer.diagnoses.extend(diagnoses);
             }
