@@ -2,6 +2,7 @@
 
 mod by_logs;
 mod change;
+mod closest;
 mod fix;
 mod history;
 mod offers;
@@ -30,6 +31,8 @@ use crate::retrieve::{Library, Match, Method, Query, Wants};
 use crate::sched::{Backend, SchedError};
 
 pub(super) use by_logs::by_its_logs;
+pub use closest::Closest;
+use closest::Finder;
 use fix::fix;
 pub use fix::{Fix, OwnPage};
 pub use offers::{Offer, Refusable};
@@ -48,6 +51,9 @@ pub struct Diagnoses {
     pub diagnoses: Vec<Diagnosis>,
     /// Ids for which there is no answer, and why.
     pub failures: Vec<Failure>,
+    /// Whether people are shown what each score is made of; the JSON always has it.
+    #[serde(skip)]
+    pub scores: bool,
     /// What all answers lack.
     pub notices: Vec<Notice>,
 }
@@ -81,6 +87,9 @@ pub struct Diagnosis {
     /// What to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<Fix>,
+    /// Notes that are near to what the logs of an unknown failure say: guesses, and no cause.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub closest: Vec<Closest>,
     /// What to ask of the site's staff, where the fault is theirs or a machine's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<String>,
@@ -279,16 +288,21 @@ pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagn
     let (engine, notices) = Engine::start(world)?;
     let backend = world.backend();
     let shared = Shared::new(world);
+    let mut finder = Finder::new(&engine);
     let mut answer = Diagnoses {
         schema: "jobwise/diagnose/1",
         diagnoses: Vec::new(),
         failures: Vec::new(),
+        scores: false,
         notices,
     };
     for text in ids {
         match asked(&engine, &shared, &backend, text, hints) {
             Err(error) => answer.failures.push(Failure { id: text.clone(), error }),
-            Ok((diagnoses, notices)) => {
+            Ok((mut diagnoses, notices)) => {
+                for told in &mut diagnoses {
+                    finder.add(told);
+                }
                 answer.add_notices(mask::notices(notices));
                 answer.diagnoses.extend(diagnoses);
             }
@@ -454,6 +468,7 @@ fn bare(engine: &Engine, job: Job, verdict: Verdict) -> Diagnosis {
         report: report(&engine.rules, &verdict),
         verdict,
         fix,
+        closest: Vec::new(),
         patch: None,
         offers: Vec::new(),
         wrapper: None,
@@ -501,12 +516,14 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
             Some(Ok((path.display().to_string(), bytes)))
         }
     };
-    let diagnosis = one(&engine, job, &mut AtHand { logs, script });
+    let mut diagnosis = one(&engine, job, &mut AtHand { logs, script });
+    Finder::new(&engine).add(&mut diagnosis);
     notices.extend(engine.told.notice());
     Ok(Diagnoses {
         schema: "jobwise/diagnose/1",
         diagnoses: vec![diagnosis],
         failures: Vec::new(),
+        scores: false,
         notices,
     })
 }
@@ -521,11 +538,14 @@ pub fn diagnose_text(world: World<'_>, text: &[u8]) -> Result<Diagnoses, AnswerE
         told.offers = found;
         told.notices.extend(lacking);
     }
+    let mut told = mask::diagnosis(told);
+    Finder::new(&engine).add(&mut told);
     notices.extend(engine.told.notice());
     Ok(Diagnoses {
         schema: "jobwise/diagnose/1",
-        diagnoses: vec![mask::diagnosis(told)],
+        diagnoses: vec![told],
         failures: Vec::new(),
+        scores: false,
         notices,
     })
 }

@@ -10,17 +10,17 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::{AnswerError, NOTE_LIMIT, World};
-use crate::host::{FileError, FileErrorKind, Store};
+use crate::host::{FileError, FileErrorKind, Runner, Store};
 use crate::knowledge;
 use crate::model::Notice;
 use crate::text;
 
-/// Where imported notes are kept, below our own folder.
+/// Where imported notes are kept, below what a person has installed: a cache may be emptied.
 const OWN: &str = "notes";
 
-/// The folder of the user's own notes.
-pub fn own_folder(store: &Store) -> PathBuf {
-    store.root().join(OWN)
+/// The folder of the user's own notes; `None` without a home.
+pub fn own_folder(machine: &dyn Runner) -> Option<PathBuf> {
+    Some(Store::locate_data(machine)?.root().join(OWN))
 }
 
 /// What was imported.
@@ -60,7 +60,7 @@ pub fn import(
 ) -> Result<Imported, AnswerError> {
     let folder = match into {
         Some(folder) => folder.to_owned(),
-        None => own_folder(world.store.ok_or(AnswerError::NoStore)?),
+        None => own_folder(world.machine).ok_or(AnswerError::NoStore)?,
     };
     let store = Store::at(&folder);
     let mut names = world.machine.list(tickets)?;

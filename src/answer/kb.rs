@@ -34,19 +34,27 @@ pub(super) fn library(
 ) -> Result<Opened, AnswerError> {
     let (embedder, told) = embedding::choose(world);
     let mut notices = Vec::new();
-    // An index that cannot be read is as good as none: it can be built again.
+    // An index that cannot be used is as good as none: it can be built again.
     let store = world.store.filter(|_| world.live);
     let space = embedder.space();
-    if let Some(file) = store.and_then(|store| store.read(INDEX).ok().flatten()) {
-        match Index::decode(&file, &space).and_then(|index| index.of_all(families, pages)) {
-            Ok(index) => {
-                let library = Library::open(families, pages, embedder, index)?;
-                return Ok(Opened { library, from: "stored index".to_owned(), notices, told });
-            }
-            Err(error) => {
-                let text = format!("the stored index was not used: {error}");
-                notices.push(Notice::warning("index", text).hint("run: jobwise kb build"));
-            }
+    let stored = match store.map(|store| store.read(INDEX)) {
+        None | Some(Ok(None)) => None,
+        Some(Ok(Some(file))) => {
+            let index = Index::decode(&file, &space);
+            let index = index.and_then(|index| index.of_all(families, pages));
+            Some(index.map_err(|error| error.to_string()))
+        }
+        Some(Err(error)) => Some(Err(error.to_string())),
+    };
+    match stored {
+        None => {}
+        Some(Ok(index)) => {
+            let library = Library::open(families, pages, embedder, index)?;
+            return Ok(Opened { library, from: "stored index".to_owned(), notices, told });
+        }
+        Some(Err(error)) => {
+            let text = format!("the stored index was not used: {error}");
+            notices.push(Notice::warning("index", text).hint("run: jobwise kb build"));
         }
     }
     let library = if space == model_space() {

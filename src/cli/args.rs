@@ -161,6 +161,10 @@ pub(super) struct Diagnose {
     /// The exit code of the job of --log: CODE or CODE:SIGNAL
     #[arg(long, value_name = "EXIT", requires = "log")]
     pub(super) exit_code: Option<String>,
+
+    /// Show what the score of each note is made of
+    #[arg(long, conflicts_with = "ticket")]
+    pub(super) scores: bool,
 }
 
 #[derive(Debug, Args)]

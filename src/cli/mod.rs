@@ -220,7 +220,7 @@ fn in_world(
     let store = Store::locate(system);
     let global = &cli.global;
     let is_local = global.record.is_none() && global.replay.is_none() && !global.demo;
-    let overlays = notes::overlays(system, store.as_ref().filter(|_| is_local), &global.knowledge);
+    let overlays = notes::overlays(system, is_local, &global.knowledge);
     let world = World {
         cluster,
         machine: system,
@@ -299,7 +299,7 @@ fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Resul
         let message = "no job was named".to_owned();
         return Err(usage(message, "name its id, or give --log FILE or --text TEXT"));
     }
-    let diagnoses = if let Some(text) = &args.text {
+    let mut diagnoses = if let Some(text) = &args.text {
         answer::diagnose::diagnose_text(world, &text_of(text)?)?
     } else if args.log.is_empty() {
         let hints = Hints { log_dirs: args.log_dir.clone() };
@@ -313,6 +313,7 @@ fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Resul
         };
         answer::diagnose::diagnose_given(world, &given)?
     };
+    diagnoses.scores = args.scores;
     // One id without an answer is told as an error; among several it stands beside the answers.
     if let ([], [_]) = (diagnoses.diagnoses.as_slice(), diagnoses.failures.as_slice())
         && printer.format == Format::Text

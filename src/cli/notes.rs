@@ -6,17 +6,16 @@ use super::args::{KbCommand, ModelCommand};
 use super::failure::{Exit, Failure};
 use super::{Printer, progress};
 use crate::answer::{self, World};
-use crate::host::{Runner, Store, System};
+use crate::host::{Runner, System};
 
 /// The site's notes for everybody.
 const SITE_NOTES: &str = "/etc/jobwise/knowledge";
 
 /// Folders of notes: the site's and the user's where they are there, and those that were named. What
 /// is recorded or replayed must not depend on notes that nobody named.
-pub(super) fn overlays(system: &System, store: Option<&Store>, named: &[PathBuf]) -> Vec<PathBuf> {
-    let usual = store
-        .into_iter()
-        .flat_map(|store| [PathBuf::from(SITE_NOTES), answer::import::own_folder(store)]);
+pub(super) fn overlays(system: &System, live: bool, named: &[PathBuf]) -> Vec<PathBuf> {
+    let own = answer::import::own_folder(system);
+    let usual = std::iter::once(PathBuf::from(SITE_NOTES)).chain(own).filter(|_| live);
     let there = usual.filter(|folder| system.list(folder).is_ok());
     let set = system.env("JOBWISE_KNOWLEDGE").filter(|_| named.is_empty()).unwrap_or_default();
     let set = set.split(':').filter(|folder| !folder.is_empty()).map(PathBuf::from);

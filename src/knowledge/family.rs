@@ -37,6 +37,9 @@ pub struct Family {
     pub title: String,
     /// Whose it is.
     pub domain: Domain,
+    /// Words by which people look for it and that stand nowhere in its text: a site's own name for
+    /// a thing.
+    pub tags: Vec<String>,
     /// Base state words in which the family may be the cause; empty for any.
     pub states: Vec<String>,
     /// Whether it is only a description of last resort, which any other family outranks.

@@ -34,6 +34,8 @@ struct FrontMatter {
     title: String,
     domain: Domain,
     #[serde(default)]
+    tags: Vec<String>,
+    #[serde(default)]
     states: Vec<String>,
     #[serde(default)]
     fallback: bool,
@@ -213,6 +215,7 @@ fn family(
         id: FamilyId(front.family),
         title: front.title,
         domain: front.domain,
+        tags: front.tags,
         states: front.states,
         fallback: front.fallback,
         may_exit_zero: front.may_exit_zero,

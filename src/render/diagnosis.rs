@@ -2,11 +2,11 @@
 
 use std::io;
 
-use super::Report;
 use super::job::heading;
 use super::page::{Label, Page};
+use super::{Report, kb};
 use crate::answer::diagnose::{
-    AnsweredBy, ChildJob, Diagnoses, Diagnosis, Fix, LogReport, Offer, Waiting, Wrapped,
+    AnsweredBy, ChildJob, Closest, Diagnoses, Diagnosis, Fix, LogReport, Offer, Waiting, Wrapped,
 };
 use crate::knowledge::Provenance;
 use crate::model::{Bytes, Cause, Confidence, Evidence, Job, Notice, Outcome, Place};
@@ -27,7 +27,7 @@ impl Report for Diagnoses {
                 page.gap()?;
             }
             let [first, others @ ..] = alike.as_slice() else { continue };
-            one(page, first)?;
+            one(page, first, self.scores)?;
             if !others.is_empty() {
                 let ids: Vec<String> =
                     others.iter().map(|other| other.job.id.to_string()).collect();
@@ -85,7 +85,7 @@ impl<'d> Key<'d> {
     }
 }
 
-fn one(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
+fn one(page: &mut Page<'_>, diagnosis: &Diagnosis, scores: bool) -> io::Result<()> {
     if diagnosis.job.state.text.is_empty() {
         page.line(&[(Label::Strong, "text without a record")])?;
     } else {
@@ -113,7 +113,10 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
             let consequences = diagnosis.verdict.consequences.iter().take(CONSEQUENCES);
             evidence(page, &diagnosis.job, "then", consequences)?;
         }
-        Outcome::Unknown => unknown(page, diagnosis)?,
+        Outcome::Unknown => {
+            unknown(page, diagnosis)?;
+            closest(page, &diagnosis.closest, scores)?;
+        }
     }
     for offer in &diagnosis.offers {
         page.entry("instead", MARGIN, Label::Strong, &offer_in_words(offer))?;
@@ -123,6 +126,9 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
     }
     if let Some(fix) = &diagnosis.fix {
         self::fix(page, fix)?;
+        if scores {
+            kb::scores(page, fix.score, fix.parts, &fix.sections)?;
+        }
     }
     if diagnosis.report.is_some() {
         let text = "not yours to mend: with --ticket this is a report for the site's staff";
@@ -333,6 +339,26 @@ fn unknown(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Notes to begin with: nobody says that one of them is the cause.
+fn closest(page: &mut Page<'_>, closest: &[Closest], scores: bool) -> io::Result<()> {
+    for (index, note) in closest.iter().enumerate() {
+        let name = if index == 0 { "closest" } else { "" };
+        let text = format!("{}: jobwise kb show {}", note.title, note.family);
+        page.entry(name, MARGIN, Label::Plain, &text)?;
+        let next = closest.get(index + 1);
+        if next.is_none_or(|next| next.line != note.line) {
+            page.entry("", MARGIN, Label::Dim, &format!("by: {}", note.line))?;
+        }
+        if scores {
+            kb::scores(page, note.score, note.parts, &[])?;
+        }
+    }
+    if closest.is_empty() {
+        return Ok(());
+    }
+    page.entry("", MARGIN, Label::Dim, "guesses by words and meaning, and no cause")
 }
 
 fn fix(page: &mut Page<'_>, fix: &Fix) -> io::Result<()> {

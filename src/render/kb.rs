@@ -9,7 +9,7 @@ use crate::answer::kb::{Built, Check, Hits, Listing, Literals, Note, Refreshed};
 use crate::answer::models::{Candidate, Installed, Models, Removed, Whereabouts};
 use crate::knowledge::Provenance;
 use crate::model::Bytes;
-use crate::retrieve::{Match, Parts, first_steps};
+use crate::retrieve::{Parts, Scored, first_steps};
 use crate::text;
 
 const MARGIN: usize = 10;
@@ -56,7 +56,7 @@ impl Report for Hits {
                 page.entry("", 2, Label::Dim, file)?;
             }
             if self.scores {
-                scores(page, found)?;
+                scores(page, found.score, found.parts, &found.sections)?;
             }
         }
         if let Some(first) = self.matches.first() {
@@ -68,13 +68,20 @@ impl Report for Hits {
 }
 
 /// What a score is made of, and how each section did by itself.
-fn scores(page: &mut Page<'_>, found: &Match) -> io::Result<()> {
-    let Parts { bm25, dense, family } = found.parts;
-    let parts =
-        format!("{:.3} = words {bm25:.3} + meaning {dense:.3} + family {family:.0}", found.score);
-    page.entry("  score", MARGIN, Label::Dim, &parts)?;
+pub(super) fn scores(
+    page: &mut Page<'_>,
+    score: f64,
+    parts: Parts,
+    sections: &[Scored],
+) -> io::Result<()> {
+    let Parts { bm25, dense, family } = parts;
+    let parts = format!("{score:.3} = words {bm25:.3} + meaning {dense:.3} + family {family:.0}");
+    page.entry("score", MARGIN, Label::Dim, &parts)?;
     let sections: Vec<String> =
-        found.sections.iter().map(|own| format!("{} {:.3}", own.heading, own.score)).collect();
+        sections.iter().map(|own| format!("{} {:.3}", own.heading, own.score)).collect();
+    if sections.is_empty() {
+        return Ok(());
+    }
     page.entry("", MARGIN, Label::Dim, &sections.join(", "))
 }
 

@@ -88,6 +88,9 @@ pub struct ChunkRef {
     /// Whose it is; a page does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<Domain>,
+    /// Other words by which it is found.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
     /// The heading of the section; of a page, with those it lies under.
     pub heading: String,
     /// The section.
@@ -374,7 +377,8 @@ fn embed(
 fn chunks(families: &[Family], pages: &[Page]) -> Vec<Chunk> {
     let of_family = |family: &Family, section: &Section| {
         let words = unfilled(&section.markdown);
-        let mut text = format!("{}\n{}\n{words}", family.title, family.id);
+        let tags = family.tags.join(" ");
+        let mut text = format!("{}\n{}\n{tags}\n{words}", family.title, family.id);
         if section.heading == "Symptoms" {
             for example in examples(family) {
                 text.push('\n');
@@ -385,6 +389,7 @@ fn chunks(families: &[Family], pages: &[Page]) -> Vec<Chunk> {
             family: family.id.clone(),
             title: family.title.clone(),
             domain: Some(family.domain),
+            tags: family.tags.clone(),
             heading: section.heading.clone(),
             markdown: section.markdown.clone(),
             page: None,
@@ -396,6 +401,7 @@ fn chunks(families: &[Family], pages: &[Page]) -> Vec<Chunk> {
             family: page.id.clone(),
             title: page.title.clone(),
             domain: None,
+            tags: Vec::new(),
             heading: section.heading.clone(),
             markdown: section.markdown.clone(),
             page: Some(page.path.clone()),

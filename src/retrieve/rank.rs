@@ -3,18 +3,31 @@
 //! The note is chosen by three parts that add up: the question's words (BM25, as a share of what a
 //! text that has all of them could get), its meaning (cosines with the sections and with the nearest
 //! example of a signal), and the family that the verdict named. Both shares are absolute: one word
-//! found by accident stays little, however little else was found. The section is chosen by what is
-//! asked, not by a score: somebody who describes a symptom wants the fixes.
+//! found by accident stays little, however little else was found. In a line from a log the words
+//! count more than in a sentence. The section is chosen by what is asked, not by a score: somebody
+//! who describes a symptom wants the fixes.
 
 use serde::Serialize;
 
-use super::words::cleaned;
+use super::words::{cleaned, machine_share};
 use super::{ChunkRef, Library, Meaning};
 use crate::model::FamilyId;
 
-/// What words and meaning count, each from 0 to 1. How the figures of `jobwise eval --suite
-/// retrieval` were on the queries that choices are made on is told in `eval/README.md`.
-const WORDS_SHARE: f64 = 0.5;
+/// What the words of a plain question count, from 0 to 1; its meaning counts the rest. How the
+/// figures of `jobwise eval --suite retrieval` were on the queries that choices are made on is told
+/// in `eval/README.md`.
+const WORDS_OF_A_QUESTION: f64 = 0.45;
+/// What the words of a line from a log count: there the very words are what is known, and a model
+/// of sentences makes little of names, paths and numbers.
+const WORDS_OF_A_LINE: f64 = 0.85;
+/// From this share of words that no person writes in a sentence on a text is a line from a log.
+const MACHINE_SHARE: f64 = 0.5;
+
+/// What the words of a text count: the more it looks like a line from a log, the more.
+fn weight_of_words(text: &str) -> f64 {
+    let like_a_line = (machine_share(text) / MACHINE_SHARE).min(1.0);
+    WORDS_OF_A_QUESTION + (WORDS_OF_A_LINE - WORDS_OF_A_QUESTION) * like_a_line
+}
 
 /// What the nearest example of a family's signals counts beside its nearest section.
 const EXAMPLE_WEIGHT: f64 = 0.3;
@@ -150,7 +163,10 @@ impl Library {
         let (words, meaning) = match method {
             Method::Words => (1.0, 0.0),
             Method::Meaning => (0.0, 1.0),
-            Method::Fused => (WORDS_SHARE, 1.0 - WORDS_SHARE),
+            Method::Fused => {
+                let words = weight_of_words(query.text);
+                (words, 1.0 - words)
+            }
         };
         let times = |shares: Vec<f64>, by: f64| -> Vec<f64> {
             shares.into_iter().map(|share| share * by).collect()

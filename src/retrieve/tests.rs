@@ -384,22 +384,31 @@ fn the_vectors_that_come_with_the_program_are_those_of_the_model() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
-    /// Of an index that was damaged nothing is opened, and of one that was not all is.
+    #![proptest_config(ProptestConfig::with_cases(4096))]
+    /// Of an index that was damaged nothing is opened, and of one that was not all is. A file of a
+    /// few notes, so that every part of it is hit often: what usearch reads, and what it does not.
     #[test]
     fn a_damaged_index_is_refused_and_never_searched(
         flips in prop::collection::vec((any::<prop::sample::Index>(), 1_u8..), 1..6),
         cut: prop::sample::Index,
+        more: Vec<u8>,
     ) {
-        let space = model_space();
-        let whole = Index::built_in().expect("sound").encode().expect("encoded");
+        static WHOLE: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(|| {
+            library(&built_in()[..3]).index().encode().expect("encoded")
+        });
+        let space = HashEmbedder.space();
+        let whole = &*WHOLE;
         let mut flipped = whole.clone();
         for (at, flip) in flips {
             let at = at.index(flipped.len());
             flipped[at] = whole[at] ^ flip;
         }
         let meaning = vec![0.1; space.dimensions];
-        for damaged in [&flipped[..], &whole[..cut.index(whole.len())]] {
+        let longer = [&whole[..], &more].concat();
+        let inserted = [&whole[..cut.index(whole.len())], &more, &whole[cut.index(whole.len())..]];
+        for damaged in
+            [&flipped[..], &whole[..cut.index(whole.len())], &longer, &inserted.concat()]
+        {
             // A blank in the description may be another; then it is the same index.
             if let Ok(index) = Index::decode(damaged, &space) {
                 prop_assert!(index.vectors.similarities(&meaning).len() == index.sections());

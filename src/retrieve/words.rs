@@ -59,6 +59,20 @@ pub(super) fn cleaned(text: &str) -> String {
     if kept.is_empty() { text.to_owned() } else { kept.join(" ") }
 }
 
+/// The share of words that stand in logs and in no sentence: with digits, brackets, paths, signs or
+/// capitals within.
+#[expect(clippy::cast_precision_loss, reason = "counts of words are far below 2^53")]
+pub(super) fn machine_share(text: &str) -> f64 {
+    let of_prose = |c: char| c.is_alphabetic() || "-'\u{2019}.,;?!".contains(c);
+    let is_machines = |word: &&str| {
+        let inner = || word.chars().zip(word.chars().skip(1));
+        !word.chars().all(of_prose) || inner().any(|(a, b)| a.is_lowercase() && b.is_uppercase())
+    };
+    let all = text.split_whitespace().count();
+    let machines = text.split_whitespace().filter(is_machines).count();
+    machines as f64 / all.max(1) as f64
+}
+
 fn push(terms: &mut Vec<String>, word: &str) {
     let number = word.bytes().all(|byte| byte.is_ascii_digit());
     let stopped = word.len() <= LONGEST_STOP && STOP.binary_search(&word).is_ok();
@@ -155,6 +169,19 @@ mod tests {
             ("error: my file", "my file"),
         ] {
             assert_eq!(cleaned(line), meaning);
+        }
+    }
+
+    #[test]
+    fn a_line_from_a_log_is_told_from_a_sentence() {
+        for (text, share) in [
+            ("why was my job killed? It's strange, isn't it", 0.0),
+            ("slurmstepd: error: Detected 1 oom_kill event in StepId=33.0.", 0.625),
+            ("JobState=PENDING Reason=BadConstraints", 1.0),
+            ("what does BadConstraints mean", 0.25),
+            ("", 0.0),
+        ] {
+            assert!((machine_share(text) - share).abs() < 1e-12, "{text}");
         }
     }
 

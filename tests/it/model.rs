@@ -9,7 +9,7 @@ use jobwise::host::packages::{LIBRARY, MODEL};
 use crate::run::{Shown, Test};
 
 /// A folder with the model and its library. Where somebody says that they are there, they have to be.
-fn installed() -> Option<PathBuf> {
+pub(crate) fn installed() -> Option<PathBuf> {
     let folder = match std::env::var("JOBWISE_TEST_MODEL") {
         Ok(folder) => return Some(folder.into()),
         Err(_) => Path::new(env!("CARGO_MANIFEST_DIR")).join("target/model"),

@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
+use crate::model::installed;
 use crate::run::{Shown, Test};
 
 /// The example of GNU coreutils on a full quota.
@@ -202,30 +203,143 @@ fn no_answer_shows_an_empty_place() {
     }
 }
 
+/// The jobs of the demo.
+const DEMO: [&str; 14] =
+    ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14"];
+
+/// The fix of a diagnosis, as far as people read it.
+fn told(diagnosis: &Value) -> Value {
+    let fix = &diagnosis["fix"];
+    serde_json::json!([fix["family"], fix["heading"], fix["steps"]])
+}
+
 /// The classified jobs of the demo: what to do is the same whatever embeds texts, also where nothing
 /// does.
 #[test]
 fn the_demo_s_steps_need_no_model() {
-    let ids = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14"];
-    let fixes = |embeddings: &str| -> Vec<Value> {
-        let test = Test::new(&format!("demo-{embeddings}")).env("JOBWISE_EMBEDDINGS", embeddings);
-        let shown = test.run(&[&["--demo", "diagnose", "--json"], &ids[..]].concat());
+    let fixes = |name: &str, embeddings: &str, model: &str| -> Vec<Value> {
+        let test = Test::new(&format!("demo-{name}"))
+            .env("JOBWISE_EMBEDDINGS", embeddings)
+            .env("JOBWISE_EMBEDDING_MODEL", model);
+        let shown = test.run(&[&["--demo", "diagnose", "--json"], &DEMO[..]].concat());
         let all = json(&shown);
-        let diagnoses = all["diagnoses"].as_array().expect("diagnoses").clone();
-        let told = |diagnosis: &Value| {
-            let fix = &diagnosis["fix"];
-            serde_json::json!([fix["family"], fix["heading"], fix["steps"]])
-        };
-        diagnoses.iter().map(told).collect()
+        all["diagnoses"].as_array().expect("diagnoses").iter().map(told).collect()
     };
-    let [auto, hash, model] = ["auto", "hash", "model"].map(fixes);
+    let auto = fixes("auto", "auto", "");
     assert!(auto.iter().filter(|fix| !fix[0].is_null()).count() >= 8, "{auto:#?}");
-    assert_eq!(auto, hash);
-    assert_eq!(auto, model);
+    assert_eq!(auto, fixes("hash", "hash", ""));
+    assert_eq!(auto, fixes("model", "model", ""));
+    if let Some(model) = installed() {
+        assert_eq!(auto, fixes("installed", "model", model.to_str().expect("UTF-8")));
+    }
     for fix in auto.iter().filter(|fix| !fix[0].is_null()) {
         assert_eq!(fix[1], "Fixes");
-        assert!(fix[2].as_array().is_some_and(|steps| steps.len() >= 3), "{fix}");
+        let steps = fix[2].as_array().expect("steps");
+        assert!(steps.len() >= 3, "{fix}");
+        // Whose number is known is never asked to fill it in.
+        assert!(!steps.iter().any(|step| step.to_string().contains("JOBID")), "{fix}");
     }
+}
+
+/// The same by what their logs say, where the model may be asked: it is not needed there either.
+#[test]
+fn the_lines_of_the_demo_lead_to_the_same_steps_with_the_model_and_without() {
+    let Some(model) = installed() else { return };
+    let without = Test::new("lines-without");
+    let with =
+        Test::new("lines-with").env("JOBWISE_EMBEDDING_MODEL", model.to_str().expect("UTF-8"));
+    let all = json(&without.run(&[&["--demo", "diagnose", "--json"], &DEMO[..]].concat()));
+    let mut compared = 0;
+    for diagnosis in all["diagnoses"].as_array().expect("diagnoses") {
+        let evidence = diagnosis["verdict"]["causes"][0]["evidence"].as_array();
+        let of_log = |piece: &&Value| piece["place"]["in"] == "log";
+        let lines = evidence.into_iter().flatten().filter(of_log);
+        let lines: Vec<&str> = lines.filter_map(|piece| piece["text"].as_str()).collect();
+        if lines.is_empty() {
+            continue;
+        }
+        let text = lines.join("\n");
+        let [one, other] =
+            [&without, &with].map(|test| json(&test.run(&["diagnose", "--json", "--text", &text])));
+        let [one, other] = [one, other].map(|shown| shown["diagnoses"][0].clone());
+        assert_eq!(one["verdict"]["outcome"], "cause", "{text}");
+        assert_eq!(told(&one), told(&other), "{text}");
+        compared += 1;
+    }
+    assert!(compared >= 5, "{compared} jobs have lines");
+}
+
+/// What the rules do not know is told as unknown, and notes on something like it as no more than
+/// that.
+#[test]
+fn an_unknown_failure_shows_the_closest_notes_and_no_cause() {
+    // No signal has these words; two notes are about them.
+    let text = "step 7 done\nproject storage quota reached, writing output failed";
+    let test = Test::new("closest");
+    let shown = test.run(&["diagnose", "--text", text]);
+    shown.ends(1).says("cause     unknown").says("closest").says("jobwise kb show disk_quota");
+    shown.says("by: project storage quota reached").says("no cause");
+    let told = json(&test.run(&["diagnose", "--text", text, "--json"]));
+    let diagnosis = &told["diagnoses"][0];
+    assert_eq!(diagnosis["verdict"]["outcome"], "unknown");
+    assert_eq!(diagnosis["fix"]["family"], "unknown");
+    let closest = diagnosis["closest"].as_array().expect("closest");
+    assert!(closest.iter().any(|note| note["family"] == "disk_quota"), "{closest:#?}");
+    assert!(closest.iter().all(|note| note["parts"]["dense"] == 0.0));
+    // Nothing is near to what says nothing.
+    let shown = test.run(&["diagnose", "--text", "epoch 7 of 10\nqwertz uiop"]);
+    assert!(!shown.ends(1).stdout.contains("closest"), "{}", shown.all());
+    // By meaning too, where the model is: no word of this stands in the note.
+    let Some(model) = installed() else { return };
+    let test = test.env("JOBWISE_EMBEDDING_MODEL", model.to_str().expect("UTF-8"));
+    let text = "scribbling failed: my storage allowance is spent";
+    let told = json(&test.run(&["diagnose", "--text", text, "--json"]));
+    let closest = told["diagnoses"][0]["closest"].as_array().expect("closest").clone();
+    assert!(closest.iter().any(|note| note["family"] == "disk_quota"), "{closest:#?}");
+    assert!(closest.iter().all(|note| note["parts"]["dense"].as_f64() > Some(0.0)));
+}
+
+#[test]
+fn scores_are_shown_with_their_parts_where_they_are_asked_for() {
+    let test = Test::new("scores");
+    let shown = test.run(&["--demo", "diagnose", "1", "--scores"]);
+    // Two stands for the family that the rules named.
+    shown.ends(0).says("+ family 2").says(" = words 0.").says("Symptoms 0.");
+    let plain = test.run(&["--demo", "diagnose", "1"]);
+    assert!(!plain.stdout.contains(" = words "), "{}", plain.all());
+    let fix = &json(&test.run(&["--demo", "diagnose", "1", "--json"]))["diagnoses"][0]["fix"];
+    let part = |name: &str| fix["parts"][name].as_f64().expect("a part");
+    let sum = part("bm25") + part("dense") + part("family");
+    assert!((sum - fix["score"].as_f64().expect("a score")).abs() < 1e-9, "{fix}");
+    assert_eq!(fix["sections"].as_array().map(Vec::len), Some(4));
+}
+
+#[test]
+fn a_note_is_found_by_its_tags() {
+    let test = Test::new("tags");
+    let own = family("quota_here", "Our quota", "QUOTA-9 error", "Run `one`.");
+    let tagged = own.replace("domain: site\n", "domain: site\ntags: [kontingent, hummel]\n");
+    assert_ne!(own, tagged);
+    test.file("notes/quota_here.md", tagged.as_bytes());
+    let notes = test.path("notes").display().to_string();
+    let shown = test.run(&["kb", "search", "kontingent", "--knowledge", &notes, "--json"]);
+    let chunk = &json(&shown)["matches"][0]["chunk"];
+    assert_eq!((&chunk["family"], &chunk["domain"]), (&"quota_here".into(), &"site".into()));
+    assert_eq!(chunk["tags"], serde_json::json!(["kontingent", "hummel"]));
+    test.run(&["kb", "search", "kontingent"]).ends(1);
+}
+
+/// A cache may be emptied by anybody; what was imported stays.
+#[test]
+fn imported_notes_are_no_part_of_the_cache() {
+    let test = Test::new("import-home").without("JOBWISE_HOME");
+    test.file("tickets/7.md", b"# Walrus node lost its fabric\n\nThe cable was replaced.\n");
+    let tickets = test.path("tickets").display().to_string();
+    let folder = test.path("home/.local/share/jobwise/notes");
+    test.run(&["kb", "import", &tickets]).ends(0).says(&folder.display().to_string());
+    assert!(folder.join("ticket-7.md").exists());
+    let _ = fs::remove_dir_all(test.path("home/.cache"));
+    test.run(&["kb", "search", "walrus cable"]).ends(0).says("was replaced");
 }
 
 #[test]

@@ -51,10 +51,10 @@ fn a_corrupt_index_is_not_used() {
     fs::remove_file(test.path(INDEX)).expect("removed");
     let made = std::process::Command::new("mkfifo").arg(test.path(INDEX)).status().expect("mkfifo");
     assert!(made.success());
-    test.run(&["diagnose", "67"]).ends(0).says("(host_oom)");
+    falls_back(&test.run(&["diagnose", "67"]));
     fs::remove_file(test.path(INDEX)).expect("removed");
     fs::create_dir(test.path(INDEX)).expect("made");
-    test.run(&["diagnose", "67"]).ends(0).says("(host_oom)");
+    falls_back(&test.run(&["diagnose", "67"]));
 }
 
 #[test]
@@ -77,6 +77,46 @@ fn an_index_of_other_notes_or_another_program_is_not_used() {
         let shown = test.run(&["diagnose", "67"]);
         assert!(shown.stdout.contains(NOT_USED), "{name} may be anything\n{}", shown.all());
         falls_back(&shown);
+    }
+}
+
+/// An index that may be read and not replaced is used; one that may not be read is told.
+#[test]
+fn an_index_that_is_read_only_is_used_and_one_that_is_unreadable_is_not() {
+    let Some(test) = built("index-ro").unprivileged() else { return };
+    let mode = |path: &str, mode: u32| {
+        fs::set_permissions(test.path(path), fs::Permissions::from_mode(mode)).expect("set");
+    };
+    mode(INDEX, 0o444);
+    mode("home/cache", 0o755);
+    let shown = test.run(&["diagnose", "67"]);
+    shown.ends(0).says("(host_oom)").says("stored index");
+    let build = test.run(&["kb", "build"]);
+    let message =
+        format!("could not write {}: Permission denied (os error 13)", test.path(INDEX).display());
+    build.ends(3).fails_with(&message, "set JOBWISE_HOME to a folder you may write");
+    test.run(&["diagnose", "67"]).ends(0).says("stored index");
+    mode(INDEX, 0o000);
+    let shown = test.run(&["diagnose", "67"]);
+    falls_back(&shown);
+    shown.says("permission denied");
+}
+
+/// Answers while the index is built again and again: each is that of a whole index.
+#[test]
+fn an_index_that_is_being_rebuilt_is_always_whole() {
+    let test = built("index-rebuilt");
+    for _ in 0..4 {
+        let mut build = test
+            .command(&["kb", "build"])
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .expect("started");
+        while build.try_wait().expect("asked").is_none() {
+            let shown = test.run(&["diagnose", "67"]);
+            shown.ends(0).says("(host_oom)").says("stored index");
+            assert!(!shown.stdout.contains(NOT_USED), "{}", shown.all());
+        }
     }
 }
 

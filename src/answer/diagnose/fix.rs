@@ -11,7 +11,7 @@ use super::{Diagnosis, Engine};
 use crate::knowledge::{Provenance, filled};
 use crate::model::{FamilyId, Job, Outcome, Verdict};
 use crate::patch::Patch;
-use crate::retrieve::{Match, points};
+use crate::retrieve::{Match, Parts, Scored, points};
 use crate::text;
 
 /// What to do: a section of the knowledge base.
@@ -27,6 +27,10 @@ pub struct Fix {
     pub steps: Vec<String>,
     /// The score by which it was chosen.
     pub score: f64,
+    /// What that is made of.
+    pub parts: Parts,
+    /// How each section of the note did by itself.
+    pub sections: Vec<Scored>,
     /// Where the note is.
     pub provenance: Provenance,
     /// What the site's or the user's own pages say about this family; it comes first.
@@ -66,6 +70,8 @@ pub(super) fn fix(engine: &Engine, verdict: &Verdict) -> Option<Fix> {
         heading: note.chunk.heading,
         steps: points(&note.chunk.markdown),
         score: note.score,
+        parts: note.parts,
+        sections: note.sections,
         own: own.into_iter().map(own_page).collect(),
     })
 }
@@ -95,11 +101,16 @@ fn value(
         let changes = patch.map(|patch| patch.changes.as_slice()).unwrap_or_default();
         let change = changes.iter().find(|change| change.edit.to_string() == name);
         // Ours: it may begin with the dashes of an option.
-        return change.map(|change| change.to.clone()).filter(|to| is_plain(to));
+        let to = change.map(|change| change.to.clone()).filter(|to| is_plain(to));
+        // A node that is known can be left out although nothing proposes it.
+        return to.or_else(|| {
+            let node = (name == "exclude").then(|| value("node", job, captures, None))??;
+            Some(format!("--exclude={node}"))
+        });
     }
     let value = match name {
         "job" => (job.id.number > 0).then(|| job.id.to_string()),
-        "partition" => job.partition.clone(),
+        "partition" => job.partition.as_ref().or_else(|| captures.get(name)).cloned(),
         "node" => {
             let only = job.node_list.as_ref().filter(|_| job.nodes.get() == Some(1));
             captures.get(name).or(job.failed_node.as_ref()).or(only).cloned()
