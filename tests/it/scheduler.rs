@@ -196,6 +196,7 @@ fn fields_that_a_release_lacks_cost_no_answer() {
     test.run(&["diagnose", &id]).ends(0).says("(host_oom)");
     // Hardly more than what every release has.
     test.answer("fields", "JobID JobName State ExitCode Start End Elapsed");
+    test.answer("columns", "JobID,State,ExitCode,Start,End,Elapsed,JobName");
     test.answer("67", "67@~@OUT_OF_MEMORY@~@0:125@~@1796034871@~@1796034873@~@00:00:02@~@oom\n");
     let shown = test.run(&["diagnose", "67"]);
     shown.ends(0).says("(host_oom)");
