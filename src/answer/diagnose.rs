@@ -9,6 +9,7 @@ mod offers;
 mod reading;
 mod shared;
 mod surroundings;
+mod unused;
 mod wrapped;
 
 use std::path::{Path, PathBuf};
@@ -23,8 +24,8 @@ use crate::classify::{self, Facts, LogFacts, Rules};
 use crate::knowledge::{Family, Notes, Provenance};
 use crate::logs::{self, Located, Scanner};
 use crate::model::{
-    BaseState, Cause, Exit, FamilyId, Idle, Job, JobId, Known, Notice, Outcome, Source, State,
-    Stream, Verdict,
+    BaseState, Cause, Exit, FamilyId, Idle, Job, JobId, Known, Notice, Outcome, Source, Span,
+    State, Stream, Verdict,
 };
 use crate::patch::Patch;
 use crate::retrieve::{Library, Match, Method, Query, Wants};
@@ -198,6 +199,8 @@ pub(super) struct Engine {
     index: String,
     told: Told,
     idle: Idle,
+    /// Of a shorter run nothing is said about its GPUs.
+    least_gpu: Span,
 }
 
 impl Engine {
@@ -212,7 +215,10 @@ impl Engine {
         notices.extend(errors.iter().map(super::left_out));
         let library = Arc::new(library);
         let idle = scope::idle(world.config);
-        Ok((Self { rules, scanner, scan, tail_lines, library, index, told, idle }, notices))
+        let least_gpu = Span::seconds(world.config.settings.findings.least_seconds_gpu);
+        let engine =
+            Self { rules, scanner, scan, tail_lines, library, index, told, idle, least_gpu };
+        Ok((engine, notices))
     }
 
     /// The families whose rules are applied.
@@ -226,9 +232,9 @@ impl Engine {
         let rules = Rules::new(others.cloned().collect());
         let scanner = Scanner::new(&rules.literals());
         let library = Arc::clone(&self.library);
-        let Self { scan, tail_lines, idle, .. } = *self;
+        let Self { scan, tail_lines, idle, least_gpu, .. } = *self;
         let (index, told) = (self.index.clone(), self.told.clone());
-        Self { rules, scanner, scan, tail_lines, library, index, told, idle }
+        Self { rules, scanner, scan, tail_lines, library, index, told, idle, least_gpu }
     }
 
     /// The notes that fit a text, best first, whatever the verdict.
@@ -407,11 +413,13 @@ fn unmasked(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> 
     let facts = facts_of(&job, &scanned, &reports);
     let verdict = classify::decide(&engine.rules, &facts);
     if verdict.outcome == Outcome::Healthy {
-        let notices = history::short_run(&job, surroundings).into_iter().collect();
+        let short = history::short_run(&job, surroundings);
+        let notices = short.into_iter().chain(unused::gpus(&job, engine.least_gpu)).collect();
         return Diagnosis { logs: reports, notices, ..bare(engine, job, verdict) };
     }
     let silence = classify::silence(&facts);
-    let notices = notices(&job, &reports);
+    let mut notices = notices(&job, &reports);
+    notices.extend(unused::gpus(&job, engine.least_gpu));
     if verdict.outcome == Outcome::Unknown {
         quote_tails(&scanned, &mut reports, engine.tail_lines);
     }

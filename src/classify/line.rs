@@ -142,8 +142,9 @@ fn is_advice(text: &str, at: usize) -> bool {
 
 /// Whether the words before the message mark a level below error, as loggers and glog do.
 pub(super) fn is_low_level(before: &str) -> bool {
-    // NCCL knows no level above WARN: there it says why a call failed.
-    if before.contains(" NCCL WARN ") {
+    // NCCL knows no level above WARN: there it says why a call failed. So does dask's nanny, when it
+    // ends a worker.
+    if before.contains(" NCCL WARN ") || before.contains("distributed.nanny") {
         return false;
     }
     let words = before.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());

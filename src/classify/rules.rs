@@ -10,6 +10,7 @@ use regex::Regex;
 use super::line::message;
 use crate::knowledge::{Family, Signal, SignalSource};
 use crate::model::FamilyId;
+use crate::text::in_english;
 
 /// What submission commands put before the reason why they refused. A wrapper's log holds such lines
 /// too: there the signals of submissions are listened to as well.
@@ -91,14 +92,12 @@ impl Rules {
         self.families.iter().find(|family| family.id == *id)
     }
 
-    /// The signals of a literal of the scan that a line bears.
-    pub(super) fn matches<'a>(
-        &'a self,
-        literal: usize,
-        text: &'a str,
-    ) -> impl Iterator<Item = Match<'a>> {
-        let signals = self.literals.get(literal).map_or(&[][..], |(_, signals)| signals);
-        signals.iter().filter_map(move |&(family, index)| self.fit(family, index, text))
+    /// The signals of a literal of the scan that a line bears, in its own words or in English.
+    pub(super) fn matches(&self, literal: usize, text: &str) -> Vec<Match<'_>> {
+        let Some((literal, signals)) = self.literals.get(literal) else { return Vec::new() };
+        let english = if text.contains(literal) { None } else { in_english(text) };
+        let text = english.as_deref().unwrap_or(text);
+        signals.iter().filter_map(|&(family, index)| self.fit(family, index, text)).collect()
     }
 
     /// Whether a line may be a refusal: it holds the literal of some signal of submissions.

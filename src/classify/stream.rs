@@ -74,7 +74,10 @@ pub(super) fn listen(rules: &Rules, number: usize, log: &LogFacts<'_>, failed: b
 /// Where lines begin that a signal calls noise: whatever else they bear, they are no evidence.
 pub(super) fn silenced(rules: &Rules, scan: &Scan) -> BTreeSet<u64> {
     let noise = |hit: &&Hit| {
-        rules.matches(hit.literal, &hit.line.text).any(|found| found.signal.role == Role::Noise)
+        rules
+            .matches(hit.literal, &hit.line.text)
+            .iter()
+            .any(|found| found.signal.role == Role::Noise)
     };
     scan.hits.iter().filter(noise).map(|hit| hit.line.offset).collect()
 }

@@ -8,6 +8,7 @@
 //! only, by the shape of their arguments.
 
 pub mod allow;
+mod columns;
 mod command;
 mod file;
 mod manifest;

@@ -11,10 +11,9 @@ use jiff::tz::{Offset, TimeZone};
 
 use super::file::within;
 use super::manifest::{Answered, End, FORMAT, Kept, KeptOutcome, MANIFEST, Manifest, Range};
-use super::nodetop;
 use super::{
     Caller, Cmd, Content, ExecError, FileError, FileErrorKind, Finished, Output, RecordingError,
-    Runner, System, Unpacked, allow,
+    Runner, System, Unpacked, allow, columns, nodetop,
 };
 
 /// A recording keeps at most 64 MiB of each log; a file of it that is larger than this is none.
@@ -193,15 +192,25 @@ impl Replay {
             }
         })?;
         let stdout = self.blobs.get(&answered.stdout).map_or(&[][..], |bytes| bytes);
-        let table = self.is_foreign.then(|| nodetop::columns(answered, cmd, stdout)).flatten();
+        let table = if self.is_foreign {
+            nodetop::columns(answered, cmd, stdout)
+        } else {
+            columns::projected(answered, cmd, stdout)
+        };
         Ok((answered, table.map_or(Cow::Borrowed(stdout), Cow::Owned)))
     }
 
     fn answered(&self, cmd: &Cmd) -> Option<&Answered> {
         let argv = cmd.argv();
         let found = self.manifest.commands.iter().find(|answered| answered.argv == argv);
-        let foreign = || nodetop::answered(&self.manifest.commands, cmd);
-        found.or_else(|| if self.is_foreign { foreign() } else { None })
+        let commands = &self.manifest.commands;
+        found.or_else(|| {
+            if self.is_foreign {
+                nodetop::answered(commands, cmd)
+            } else {
+                columns::answered(commands, cmd)
+            }
+        })
     }
 
     fn kept(&self, path: &str) -> Option<&Kept> {

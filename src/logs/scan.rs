@@ -30,7 +30,7 @@ use self::stems::Stems;
 use self::traceback::MARKS;
 use crate::host::Content;
 use crate::model::Bytes;
-use crate::text::masked;
+use crate::text::{foreign, masked};
 
 /// Bytes read at a time.
 const BLOCK: usize = 1 << 20;
@@ -180,6 +180,8 @@ enum Pattern {
     Mark(usize),
     /// A literal, by its index in the caller's list.
     Literal(usize),
+    /// A message in another language, which a literal may be the English of.
+    Foreign,
 }
 
 /// The automata for one set of literals.
@@ -202,7 +204,8 @@ impl Scanner {
         let marks = MARKS.iter().enumerate().map(|(index, mark)| (Pattern::Mark(index), *mark));
         let own = literals.iter().enumerate().filter(|(_, literal)| !literal.is_empty());
         let own = own.map(|(index, literal)| (Pattern::Literal(index), literal.as_str()));
-        let (index, patterns): (Vec<Pattern>, Vec<&str>) = marks.chain(own).unzip();
+        let foreign = foreign().map(|message| (Pattern::Foreign, message));
+        let (index, patterns): (Vec<Pattern>, Vec<&str>) = marks.chain(own).chain(foreign).unzip();
         let longest = STEMS.iter().chain(&patterns).map(|stem| stem.len()).max();
         Self {
             stems: Stems::new(&patterns),

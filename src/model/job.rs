@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::node::is_slice;
 use super::{Bytes, Exit, JobId, Known, NodeUse, Span, State, StepId, Tres};
 
 /// What an amount of memory is counted per.
@@ -248,6 +249,22 @@ impl Job {
         #[expect(clippy::cast_precision_loss, reason = "GPUs of a job are few")]
         let count = shares.len() as f64;
         (count > 0.0).then(|| shares.iter().sum::<f64>() / count / 100.0)
+    }
+
+    /// How many GPUs it held that none of its steps ever touched: all were measured, and every number
+    /// is zero. `None` where anything was used, or where any step was not measured.
+    pub fn unused_gpus(&self) -> Option<u64> {
+        let gpus = self.allocated.gpus().filter(|gpus| *gpus > 0)?;
+        // What a part of a GPU does is not measured: it prints as zero.
+        let is_part = self.allocated.gpu_type().is_some_and(|model| is_slice(&model));
+        let mut own = self.steps.iter().filter(|step| !step.id.is_extern()).peekable();
+        own.peek()?;
+        let unused = |step: &Step| {
+            let none = |name| step.usage.total.get(name) == Some("0");
+            none("gres/gpuutil") && none("gres/gpumem")
+        };
+        let idle = own.all(unused) && self.measured_gpu_use().unwrap_or(0.0) <= 0.0;
+        (idle && !is_part).then_some(gpus)
     }
 
     /// The memory that one node may use, from what was allocated.

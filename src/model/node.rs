@@ -109,7 +109,7 @@ impl GresKind {
 }
 
 /// Whether a type is of slices: it holds a profile (`1g.5gb`, `3g.71gb`) or says so.
-fn is_slice(model: &str) -> bool {
+pub(super) fn is_slice(model: &str) -> bool {
     let lower = model.to_ascii_lowercase();
     let mut words = lower.split(|c: char| !(c.is_ascii_alphanumeric() || c == '.'));
     words.any(|word| {

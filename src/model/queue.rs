@@ -74,6 +74,35 @@ pub struct Queue {
     pub tres: Tres,
 }
 
+impl Queue {
+    /// Whether it matters here what is charged.
+    pub fn has_lists(&self) -> bool {
+        let everybody = [&self.accounts, &self.qos].map(|allowed| *allowed == Allowed::Everybody);
+        everybody != [true; 2] || !(self.denied_accounts.is_empty() && self.denied_qos.is_empty())
+    }
+
+    /// Whether a job of an ordinary user goes here as far as the queue's own lists tell: it takes and
+    /// starts jobs, hides from nobody, and lets these in. Where a list is of something that is not
+    /// known, it lets nobody in.
+    pub fn lets_in(&self, account: Option<&str>, qos: Option<&str>) -> bool {
+        let passes =
+            |allowed: &Allowed, denied: &[String], name: Option<&str>| match (allowed, name) {
+                (Allowed::Everybody, None) => denied.is_empty(),
+                (_, None) => false,
+                // Where both are set, only who is let in counts (`man slurm.conf`).
+                (Allowed::Everybody, Some(name)) => {
+                    denied.iter().all(|known| !known.eq_ignore_ascii_case(name))
+                }
+                (allowed, Some(name)) => allowed.lets_in(name),
+            };
+        self.state == QueueState::Up
+            && !(self.is_hidden || self.is_root_only || self.needs_reservation)
+            && self.groups == Allowed::Everybody
+            && passes(&self.accounts, &self.denied_accounts, account)
+            && passes(&self.qos, &self.denied_qos, qos)
+    }
+}
+
 /// Whether a queue takes jobs, and starts them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum QueueState {

@@ -3,6 +3,7 @@
 //! Knows nothing of jobs, logs or schedulers' answers; what comes in is text, what goes out is text.
 
 mod clean;
+mod english;
 mod hostlist;
 mod redact;
 mod rename;
@@ -10,6 +11,7 @@ mod width;
 mod words;
 
 pub use clean::{clean_line, lossy, printable, steers};
+pub use english::{foreign, in_english};
 pub use hostlist::{HostlistError, collapse, expand};
 pub use redact::{holds_secret, mask_secrets, masked};
 pub use rename::Renames;

@@ -235,7 +235,7 @@ fn scripted(test: &Test, script: &[u8]) {
     *--helpformat*) say fields ;;
     *--version*) echo "slurm 22.05.8" ;;
     *--batch-script*) /bin/cat "$answers/script" ;;
-    *--jobs=*) say 67 ;;
+    *--jobs=*) say_columns 67 "${*##*--format=}" ;;
 esac"#,
     );
 }

@@ -45,7 +45,7 @@ say_cells() {
 # The rows of an answer in other columns than those that it is kept in.
 say_columns() {
     IFS= read -r kept <"$answers/columns" || :
-    wanted=$2 IFS=,
+    wanted=${2%% *} IFS=,
     say "$1" | while IFS= read -r line; do
         for name in $kept; do
             eval "cell_$name=\${line%%@~@*}"
@@ -271,14 +271,11 @@ const SACCT: &str = r#"case "$*" in
     *--batch-script*) [ ! -f "$answers/script" ] || say script ;;
     *--jobs=*) id=${*##*--jobs=}; format=${*##*--format=}
         [ -f "$answers/$id" ] || exit 0
-        case "$format" in
-            *,AveCPU,*) say_columns "$id" "${format%% *}" ;;
-            *) say "$id" ;;
-        esac ;;
+        say_columns "$id" "$format" ;;
     *--format=*) say_cells "${*##*--format=}" ;;
 esac"#;
 /// The columns of the recorded queries by id.
-const COLUMNS: &str = "JobID,JobIDRaw,State,ExitCode,DerivedExitCode,User,UID,Account,Cluster,\
+pub(crate) const COLUMNS: &str = "JobID,JobIDRaw,State,ExitCode,DerivedExitCode,User,UID,Account,Cluster,\
     Partition,QOS,Reason,Submit,Eligible,Start,End,Elapsed,Timelimit,ReqMem,NNodes,AllocCPUS,ReqTRES,\
     AllocTRES,NodeList,TotalCPU,NTasks,MaxRSS,MaxRSSNode,Constraints,WorkDir,JobName,Comment,SubmitLine";
 const SCONTROL: &str = r#"case "$*" in

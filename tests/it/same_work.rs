@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::run::{Test, fixture};
+use crate::run::{COLUMNS, Test, fixture};
 
 /// The record of a run of ten minutes, in this state after so long; its name is `oom`.
 fn record(state: &str, exit: &str, elapsed: &str) -> String {
@@ -36,7 +36,7 @@ fn with_past(name: &str, job: &str, earlier: &[&str]) -> Test {
     *--helpformat*) say fields ;;
     *--batch-script*) ;;
     *--name=*) root=$answers; for id in {}; do (answers=$root/$id; say_cells "${{*##*--format=}}"); done ;;
-    *--jobs=67*) say 67 ;;
+    *--jobs=67*) say_columns 67 "${{*##*--format=}}" ;;
 esac"#,
             ids.join(" ")
         ),
@@ -105,4 +105,43 @@ fn a_completed_job_whose_log_ends_in_an_exception_is_not_called_healthy() {
         .ends(0)
         .says("(application_error)")
         .says("the state is that of the script's last command");
+}
+
+/// A run of an hour on two GPUs of this model, of whose use accounting says so much.
+fn on_gpus(name: &str, release: &str, state: &str, model: &str, used: &str) -> Test {
+    let test = Test::slurm(name);
+    test.answer("fields", &fixture(&format!("{release}/sacct-helpformat.txt")));
+    test.answer("columns", &format!("{COLUMNS},TRESUsageInTot"));
+    let gpus = format!("cpu=1,gres/gpu:{model}=2,gres/gpu=2,mem=100M");
+    let exit = if state == "COMPLETED" { "0:0" } else { "1:0" };
+    let row = record(state, exit, "01:00:00").replace("billing=1,cpu=1,mem=100M,node=1", &gpus);
+    let batch = row.replace("67@~@67@~@", "67.batch@~@67.batch@~@");
+    test.record("67", &format!("{row}@~@\n{batch}@~@{used}\n"));
+    test.file("work/oom-67_4294967294.out", b"Traceback (most recent call last):\n  File \"/home/a/x.py\", line 3, in <module>\nKeyError: 'lr'\n");
+    test
+}
+
+#[test]
+fn gpus_that_were_measured_and_never_used_are_told() {
+    const NONE: &str = "cpu=00:00:20,gres/gpumem=0,gres/gpuutil=0,mem=100M";
+    let said = "warning: 2 GPUs held for 01:00:00 and never used: accounting measured 0 % of use and \
+                no memory in every step hint: if the program should use one, print what it sees";
+    for (name, state) in [("gpu-completed", "COMPLETED"), ("gpu-failed", "FAILED")] {
+        let test = on_gpus(name, "slurm-24.11", state, "a100", NONE);
+        if state == "COMPLETED" {
+            test.file("work/oom-67_4294967294.out", b"done\n");
+        }
+        test.run(&["diagnose", "67"]).ends(0).says(said);
+    }
+    // Used a little; not gathered; a part of a GPU, which cannot be measured; a release that lost what
+    // it had measured (Slurm's changes in 23.02.6: "lost with jobacct_gather/cgroup").
+    for (name, release, model, used) in [
+        ("gpu-used", "slurm-24.11", "a100", "cpu=00:00:20,gres/gpumem=9G,gres/gpuutil=0,mem=100M"),
+        ("gpu-unknown", "slurm-24.11", "a100", "cpu=00:00:20,mem=100M"),
+        ("gpu-part", "slurm-24.11", "a100_1g.5gb", NONE),
+        ("gpu-lost", "slurm-22.05", "a100", NONE),
+    ] {
+        let shown = on_gpus(name, release, "FAILED", model, used).run(&["diagnose", "67"]);
+        assert!(!shown.stdout.contains("never used"), "{name}: {}", shown.all());
+    }
 }

@@ -125,7 +125,7 @@ fn rubbish_is_no_answer_and_no_silence() {
     // A good record among rubbish is used, and the rubbish is told.
     test.client(
         "sacct",
-        "case \"$*\" in *--helpformat*) say fields ;; *) echo rubbish; say 67; echo 67.0@~@x ;; esac",
+        "case \"$*\" in *--helpformat*) say fields ;; *) echo rubbish; say_columns 67 \"${*##*--format=}\"; echo 67.0@~@x ;; esac",
     );
     let shown = test.run(&["diagnose", "67"]);
     shown.ends(0).says("(host_oom)").says("warning: 2 records of Slurm could not be read");
@@ -139,7 +139,7 @@ fn an_answer_that_breaks_off_is_used_as_far_as_it_goes() {
     test.record("67", &format!("{job}\n{}", &step[..40]));
     for end in ["kill -9 $$", "echo 'sacct: error: slurm_persist_conn_recv: lost' >&2; exit 1"] {
         let body = format!(
-            "case \"$*\" in *--helpformat*) say fields ;; *--jobs=*) say 67; {end} ;; *) say_cells \"${{*##*--format=}}\"; {end} ;; esac"
+            "case \"$*\" in *--helpformat*) say fields ;; *--jobs=*) say_columns 67 \"${{*##*--format=}}\"; {end} ;; *) say_cells \"${{*##*--format=}}\"; {end} ;; esac"
         );
         test.client("sacct", &body);
         let shown = test.run(&["diagnose", "67"]);
@@ -200,6 +200,7 @@ fn fields_that_a_release_lacks_cost_no_answer() {
     test.run(&["diagnose", &id]).ends(0).says("(host_oom)");
     // Hardly more than what every release has.
     test.answer("fields", "JobID JobName State ExitCode Start End Elapsed");
+    test.answer("columns", "JobID,State,ExitCode,Start,End,Elapsed,JobName");
     test.answer("67", "67@~@OUT_OF_MEMORY@~@0:125@~@1796034871@~@1796034873@~@00:00:02@~@oom\n");
     let shown = test.run(&["diagnose", "67"]);
     shown.ends(0).says("(host_oom)");

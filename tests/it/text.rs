@@ -56,10 +56,19 @@ const PARTITION: &str = "sbatch: error: invalid partition specified: gpuu\nsbatc
 const QOS: &str = "$ sbatch --qos=norml -A physics x.sh\nsbatch: error: Batch job submission failed: Invalid qos specification";
 const ACCOUNT: &str = "[alice@login1 ~]$ sbatch -A phisics x.sh\nsbatch: error: Batch job submission failed: Invalid account or account/partition combination specified";
 
+/// Partitions as `scontrol --all --oneliner show partition` of Slurm 22.05 prints them, cut down to what
+/// says who may use them.
+const PARTITIONS: &str = "\
+PartitionName=batch AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL Hidden=NO RootOnly=NO State=UP
+PartitionName=gpu AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL Hidden=NO RootOnly=NO State=UP
+PartitionName=gpuold AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL Hidden=NO RootOnly=NO State=DOWN
+";
+
 /// The clients as Slurm 22.05 answered a user.
 fn cluster(name: &str) -> Test {
     let test = Test::slurm(name);
-    test.client("sinfo", "echo 'batch|up'; echo 'gpu|up'; echo 'gpuold|down'");
+    test.client("scontrol", "say partitions");
+    test.answer("partitions", PARTITIONS);
     test.client(
         "sacctmgr",
         r#"case "$*" in
@@ -90,6 +99,32 @@ fn a_name_that_was_refused_meets_the_cluster_s_own_list() {
     let answer = test.run(&["diagnose", "--text", PARTITION, "--json"]).json();
     let offer = &answer["diagnoses"][0]["offers"][0];
     assert_eq!((&offer["what"], &offer["nearest"]), (&"partition".into(), &"gpu".into()));
+}
+
+#[test]
+fn a_partition_that_lets_the_user_not_in_is_no_offer() {
+    let test = cluster("offers-gated");
+    let queue = |name: &str, rules: &str| {
+        format!("PartitionName={name} AllowGroups=ALL Hidden=NO RootOnly=NO {rules} State=UP\n")
+    };
+    let open = "AllowAccounts=ALL AllowQos=ALL";
+    // The user has the account physics with the QOS high and normal.
+    let all = [
+        queue("batch", open),
+        queue("gpux", "AllowAccounts=chem AllowQos=ALL"),
+        queue("gpuy", "AllowAccounts=ALL AllowQos=debug"),
+        queue("gpuz", "DenyAccounts=physics AllowQos=ALL"),
+        queue("gpu1", &format!("{open} ReqResv=YES")),
+        queue("gpu2", open).replace("AllowGroups=ALL", "AllowGroups=staff"),
+        queue("gpu3", open).replace("RootOnly=NO", "RootOnly=YES"),
+        queue("gpu4", "AllowAccounts=physics AllowQos=high"),
+    ];
+    test.answer("partitions", &all.concat());
+    let shown = test.run(&["diagnose", "--text", PARTITION]);
+    shown.ends(0).says("--partition=gpu4 instead of gpuu? there are batch, gpu4 fix");
+    // What the command names counts, not what else could be charged.
+    let pasted = format!("$ sbatch -A physics --qos=normal -p gpuu x.sh\n{PARTITION}");
+    test.run(&["diagnose", "--text", &pasted]).ends(0).says("there are batch fix");
 }
 
 #[test]

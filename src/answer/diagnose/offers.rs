@@ -1,12 +1,13 @@
 //! What could have been asked for instead of a partition, account or QOS that was refused: the cluster's
 //! own list, and the name in it that was probably meant.
 //!
-//! Asked only for refusals of these three; where it cannot be asked, that is said. Whether the name
-//! that was meant would be accepted is the scheduler's to say.
+//! Asked only for refusals of these three; where it cannot be asked, that is said. A partition that lets
+//! this account or QOS not in, or only some groups, is no offer. Whether the name that was meant would
+//! be accepted is the scheduler's to say.
 
 use serde::Serialize;
 
-use crate::model::{Association, Cause, Job, Notice, Outcome, Verdict};
+use crate::model::{Association, Cause, Job, Notice, Outcome, Queue, Verdict};
 use crate::sched::{Backend, SchedError};
 use crate::script::{SubmitLine, parse_submit_line};
 use crate::text::did_you_mean;
@@ -85,8 +86,9 @@ pub(super) fn offers(
     let mut notices = Vec::new();
     let Some(cause) = cause(verdict) else { return (offers, notices) };
     for &what in refused(cause) {
-        let given = given(what, cause, job, text);
-        match valid(what, backend) {
+        let named = |what| given(what, cause, job, text);
+        let given = named(what);
+        match valid(what, backend, &named) {
             Ok(valid) => {
                 let known =
                     given.as_deref().filter(|given| !valid.iter().any(|name| name == given));
@@ -114,8 +116,12 @@ fn plural(what: Refusable) -> &'static str {
     }
 }
 
-/// The names that could be given.
-fn valid(what: Refusable, backend: &Backend<'_>) -> Result<Vec<String>, SchedError> {
+/// The names that could be given, beside what else the job names.
+fn valid(
+    what: Refusable,
+    backend: &Backend<'_>,
+    named: &dyn Fn(Refusable) -> Option<String>,
+) -> Result<Vec<String>, SchedError> {
     let facts = backend.jobs.as_ref().ok_or(SchedError::NoScheduler)?;
     let of = |pick: &dyn Fn(Association) -> Vec<String>| {
         let mut names: Vec<String> = facts.associations()?.into_iter().flat_map(pick).collect();
@@ -124,13 +130,46 @@ fn valid(what: Refusable, backend: &Backend<'_>) -> Result<Vec<String>, SchedErr
         Ok::<_, SchedError>(names)
     };
     match what {
-        Refusable::Partition => facts.partitions(),
+        Refusable::Partition => {
+            let queues = facts.partitions()?;
+            let (account, qos) = (named(Refusable::Account), named(Refusable::Qos));
+            let is_told = account.is_some() && qos.is_some();
+            let rights = match !is_told && queues.iter().any(Queue::has_lists) {
+                true => facts.associations().unwrap_or_default(),
+                false => Vec::new(),
+            };
+            let ways = ways(account, qos, rights);
+            let open = |queue: &&Queue| {
+                ways.iter().any(|(account, qos)| queue.lets_in(account.as_deref(), qos.as_deref()))
+            };
+            Ok(queues.iter().filter(open).map(|queue| queue.name.clone()).collect())
+        }
         Refusable::Account => of(&|association| vec![association.account]),
         Refusable::Qos => {
             let names = of(&|association| association.qos)?;
             if names.is_empty() { facts.all_qos() } else { Ok(names) }
         }
     }
+}
+
+/// What may be charged: what is named, and for what is not what the user's rights hold.
+fn ways(
+    account: Option<String>,
+    qos: Option<String>,
+    rights: Vec<Association>,
+) -> Vec<(Option<String>, Option<String>)> {
+    let mut ways = vec![(account.clone(), qos.clone())];
+    for right in rights {
+        if account.as_ref().is_some_and(|account| *account != right.account) {
+            continue;
+        }
+        let charged = account.clone().or(Some(right.account));
+        match &qos {
+            Some(qos) => ways.push((charged, Some(qos.clone()))),
+            None => ways.extend(right.qos.into_iter().map(|qos| (charged.clone(), Some(qos)))),
+        }
+    }
+    ways
 }
 
 /// The name that was given: in the message, on the submission command, or in the record.

@@ -558,3 +558,35 @@ fn processes_that_slurm_had_killed_belie_a_completed_job() {
     // The log of another job, printed.
     assert_eq!(named(&completed(&own.replace("=67.", "=99."))), "Healthy");
 }
+
+#[test]
+fn errors_of_the_library_are_known_in_other_languages() {
+    // The messages are those of glibc's and bash's own catalogues (libc-l10n 2.36, bash 5.2).
+    for (line, family) in [
+        ("slurm_script: Zeile 7: mpirun: Kommando nicht gefunden.", "command_not_found"),
+        ("slurm_script: ligne 7: mpirun : commande introuvable", "command_not_found"),
+        ("cat: daten.txt: Datei oder Verzeichnis nicht gefunden", "file_not_found"),
+        ("cat: donnees.txt: Aucun fichier ou dossier de ce type", "file_not_found"),
+        ("cat: datos.txt: No existe el fichero o el directorio", "file_not_found"),
+        ("bash: ./a.sh: Keine Berechtigung", "permission_denied"),
+        ("touch: impossible de faire un touch '/x': Permission non accordée", "permission_denied"),
+        ("bash: ./a.sh: Permiso denegado", "permission_denied"),
+        (
+            "cp: Fehler beim Schreiben von »x«: Auf dem Gerät ist kein Speicherplatz mehr verfügbar",
+            "disk_full",
+        ),
+        ("cp: error al escribir en 'x': No queda espacio en el dispositivo", "disk_full"),
+        ("cp: erreur d'écriture de 'x': Débordement du quota d'espace disque", "disk_quota"),
+        ("Speicherzugriffsfehler (Speicherabzug geschrieben)", "segfault"),
+        ("Erreur de segmentation (core dumped)", "segfault"),
+    ] {
+        let verdict = judge(Some(&job("FAILED", 1, 0)), &[line]);
+        assert_eq!(verdict.outcome, Outcome::Cause, "{line}");
+        let first = &verdict.causes[0];
+        assert_eq!(first.family.0, family, "{line}");
+        assert_eq!(first.evidence[0].text, line, "the evidence is as it stands in the log");
+    }
+    // A line that only quotes the words of a warning names nothing.
+    let verdict = judge(Some(&job("FAILED", 1, 0)), &["WARNING: x: Keine Berechtigung"]);
+    assert_eq!(verdict.outcome, Outcome::Unknown);
+}

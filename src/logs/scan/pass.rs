@@ -12,7 +12,7 @@ use memchr::{memchr_iter, memchr2, memrchr2};
 use super::ending::COUNTED;
 use super::traceback::{Mark, Tracebacks};
 use super::{Hit, Line, Pattern, Scanner, cut, rank};
-use crate::text::{masked, printable};
+use crate::text::{in_english, masked, printable};
 
 /// A unit longer than this is not looked at as a whole, but in windows around its stems.
 pub(super) const LONG: usize = 64 << 10;
@@ -221,22 +221,42 @@ impl<'s> Pass<'s> {
         if complete { to } else { from.max(to.saturating_sub(self.scanner.longest_stem)) }
     }
 
-    /// The first mark of a traceback in a text, and every literal with its first place.
+    /// The first mark of a traceback in a text, and every literal with its first place; of those that
+    /// only its English holds, that of the message.
     fn search(&self, text: &str) -> (Option<Mark>, Vec<(usize, usize)>) {
-        let (mut mark, mut literals) = (None, Vec::new());
-        let Some(automaton) = &self.scanner.automaton else { return (mark, literals) };
-        for found in automaton.find_overlapping_iter(text) {
-            match self.scanner.index.get(found.pattern().as_usize()) {
-                Some(Pattern::Mark(index)) => {
-                    mark = mark.or(Some(Mark::new(*index, found.start())));
+        let (mut mark, mut literals, mut message) = (None, Vec::new(), None);
+        let add = |literals: &mut Vec<(usize, usize)>, index: usize, at: usize| {
+            if literals.iter().all(|(known, _)| *known != index) {
+                literals.push((index, at));
+            }
+        };
+        for (pattern, at) in self.patterns(text) {
+            match pattern {
+                Pattern::Mark(index) => mark = mark.or(Some(Mark::new(index, at))),
+                Pattern::Literal(index) => add(&mut literals, index, at),
+                Pattern::Foreign => message = message.or(Some(at)),
+            }
+        }
+        if let Some(at) = message
+            && let Some(english) = in_english(text)
+        {
+            for (pattern, _) in self.patterns(&english) {
+                if let Pattern::Literal(index) = pattern {
+                    add(&mut literals, index, at);
                 }
-                Some(Pattern::Literal(index)) if literals.iter().all(|(i, _)| i != index) => {
-                    literals.push((*index, found.start()));
-                }
-                _ => {}
             }
         }
         (mark, literals)
+    }
+
+    /// What the automaton finds in a text.
+    fn patterns<'t>(&'t self, text: &'t str) -> impl Iterator<Item = (Pattern, usize)> {
+        let automaton = self.scanner.automaton.as_ref();
+        let found = automaton.into_iter().flat_map(move |it| it.find_overlapping_iter(text));
+        found.filter_map(|found| {
+            let pattern = self.scanner.index.get(found.pattern().as_usize())?;
+            Some((*pattern, found.start()))
+        })
     }
 
     /// Keeps a hit for each literal that was found.

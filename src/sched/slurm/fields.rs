@@ -73,7 +73,7 @@ pub(super) enum Field {
     AdminComment,
 }
 
-/// In the record of one job with its steps: recordings hold the answers to exactly this list.
+/// In the record of one job with its steps.
 const RECORD: u8 = 1;
 /// In a list of jobs. With `--allocations` what was used is printed as zero.
 const LIST: u8 = 2;
@@ -121,7 +121,7 @@ const COLUMNS: [(Field, &str, u8); 55] = [
     (Field::Suspended, "Suspended", RUNS | USE | WHOLE),
     (Field::Energy, "ConsumedEnergyRaw", RUNS | USE | WHOLE),
     (Field::Exclusive, "Exclusive", RUNS | USE | WHOLE),
-    (Field::TotalIn, "TRESUsageInTot", USE | WHOLE),
+    (Field::TotalIn, "TRESUsageInTot", RECORD | USE | WHOLE),
     (Field::TotalOut, "TRESUsageOutTot", USE | WHOLE),
     (Field::MostIn, "TRESUsageInMax", WHOLE),
     (Field::AverageIn, "TRESUsageInAve", WHOLE),

@@ -2,22 +2,20 @@
 //! associations.
 //!
 //! Asked only when a submission was refused for one of them: one query each. What a site hides from a
-//! user is not in the answer, and whether a partition takes an account is not to be seen here.
+//! user is not in the answer.
 
-use std::collections::BTreeSet;
+use crate::model::{Association, Queue};
 
-use crate::model::Association;
-
-use super::{Jobs, SchedError, limits};
+use super::{Jobs, SchedError, limits, partitions};
 
 /// What is asked of an association: less than capacity needs, and any release can answer it.
 const COLUMNS: [&str; 3] = ["Account", "Partition", "QOS"];
 
 impl Jobs<'_> {
-    /// The partitions that take jobs, in the cluster's order.
-    pub fn partitions(&self) -> Result<Vec<String>, SchedError> {
-        let output = self.query(&self.ask("sinfo", &["--noheader", "--format=%R|%a"]))?;
-        Ok(partitions(&output.stdout))
+    /// The partitions, with who may use them, in the cluster's order.
+    pub fn partitions(&self) -> Result<Vec<Queue>, SchedError> {
+        let cmd = self.ask("scontrol", &["--all", "--oneliner", "show", "partition"]);
+        Ok(partitions::queues(&self.query(&cmd)?.stdout))
     }
 
     /// The associations of the caller.
@@ -46,24 +44,12 @@ fn lines(output: &[u8]) -> Vec<String> {
     text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
 }
 
-/// `gpu|up`: a line for each partition and availability.
-fn partitions(output: &[u8]) -> Vec<String> {
-    let mut seen = BTreeSet::new();
-    let rows = lines(output);
-    let rows = rows.iter().filter_map(|row| row.split_once('|'));
-    let open = rows.filter(|(_, state)| *state == "up").map(|(name, _)| name.to_owned());
-    open.filter(|name| seen.insert(name.clone())).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_answers_of_the_real_clients_are_read() {
-        // `sinfo --noheader --format=%R|%a` of Slurm 22.05.
-        let shown = b"batch|up\nshort|up\ngpu|up\ndown|down\ndrainp|drain\ninact|inactive\n";
-        assert_eq!(partitions(shown), ["batch", "short", "gpu"]);
         // `sacctmgr --readonly --noheader --parsable2 show associations user=alice
         // format=Account,Partition,QOS` of Slurm 22.05.
         let shown = b"physics||high,normal,strict\nchem|gpu|normal\n";

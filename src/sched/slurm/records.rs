@@ -288,6 +288,12 @@ fn usage(row: &Row<'_>, reading: Reading) -> Usage {
     if !reading.sums_gpus && gpus != Some(1) && total.0.get("gres/gpuutil").is_some_and(is_of_one) {
         total.0.remove("gres/gpuutil");
     }
+    // Releases before lost what they had measured: then both print as zero.
+    let is_zero = |name| total.get(name) == Some("0");
+    if !reading.sums_gpus && is_zero("gres/gpuutil") && is_zero("gres/gpumem") {
+        total.0.remove("gres/gpuutil");
+        total.0.remove("gres/gpumem");
+    }
     Usage {
         total,
         most: Tres::parse(row.get(Field::MostIn)),
