@@ -18,6 +18,7 @@ use serde::Serialize;
 use super::embedding::Told;
 use super::{AnswerError, World, kb, mask, scope};
 use crate::classify::{self, Facts, LogFacts, Rules};
+use crate::host::{Content, FileError, FileErrorKind};
 use crate::knowledge::{Family, Notes, Provenance};
 use crate::logs::{self, Located, Scanner};
 use crate::model::{
@@ -25,7 +26,7 @@ use crate::model::{
     Stream, Verdict,
 };
 use crate::patch::Patch;
-use crate::retrieve::{Library, Match, Method, Query, Wants};
+use crate::retrieve::{Library, Match, Method, Query, Wants, points};
 use crate::sched::{Backend, SchedError};
 
 use fix::fix;
@@ -96,8 +97,23 @@ pub struct Diagnosis {
     pub children: Vec<ChildJob>,
     /// What gave this answer.
     pub answered_by: AnsweredBy,
+    /// How to make sure of each guess, where the cause is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub guesses: Vec<Guess>,
+    /// The line by which logs without a record are seen to have ended well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Quoted>,
     /// What the answer lacks.
     pub notices: Vec<Notice>,
+}
+
+/// How to make sure of a guess.
+#[derive(Debug, Serialize)]
+pub struct Guess {
+    /// The family.
+    pub family: FamilyId,
+    /// What its note says to look at, with the job's own values where they are known.
+    pub verify: Vec<String>,
 }
 
 /// Why a job waits.
@@ -390,17 +406,21 @@ fn unmasked(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> 
         read_logs(engine, surroundings.logs(&job), logs_tell_the_end(&job));
     let facts = facts_of(&job, &scanned, &reports);
     let verdict = classify::decide(&engine.rules, &facts);
+    let (verdict, ending) = ended_well(verdict, &facts);
+    if ending.is_some() {
+        return Diagnosis { ending, logs: reports, ..bare(engine, job, verdict) };
+    }
     if verdict.outcome == Outcome::Healthy {
         let notices = history::short_run(&job, surroundings).into_iter().collect();
         return Diagnosis { notices, ..bare(engine, job, verdict) };
     }
-    let silence = classify::silence(&facts);
+    let shown = change::Shown::of(&facts, &scanned);
     let notices = notices(&job, &reports);
     if verdict.outcome == Outcome::Unknown {
         quote_tails(&scanned, &mut reports, engine.tail_lines);
     }
     let mut told = Diagnosis { logs: reports, notices, ..bare(engine, job, verdict) };
-    told.patch = change::propose(&engine.rules, &mut told, silence, engine.idle, surroundings);
+    told.patch = change::propose(&engine.rules, &mut told, &shown, engine.idle, surroundings);
     add_beside(engine, &mut told, &scanned, surroundings);
     told
 }
@@ -450,6 +470,8 @@ fn bare(engine: &Engine, job: Job, verdict: Verdict) -> Diagnosis {
         waiting: None,
         logs: Vec::new(),
         report: report(&engine.rules, &verdict),
+        guesses: guesses(&engine.rules, &verdict),
+        ending: None,
         verdict,
         fix,
         patch: None,
@@ -479,9 +501,14 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
     let mut logs = Vec::new();
     let mut refused = None;
     for path in &given.logs {
-        let opened = world.cluster.open(path);
+        let opened = open_given(world, path);
+        let is_piped = path.as_os_str() == "-";
+        if is_piped && opened.as_ref().is_ok_and(|content| content.size() == 0) {
+            return Err(AnswerError::NothingToRead("standard input"));
+        }
         refused = refused.or_else(|| opened.as_ref().err().cloned());
-        logs.push(Located::given(path, opened));
+        let name = if is_piped { Path::new("standard input") } else { path };
+        logs.push(Located::given(name, opened));
     }
     // Of several files the others are an answer; if none can be read, that is the answer.
     if let Some(error) = refused
@@ -493,9 +520,9 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
         None => None,
         Some(path) => {
             let content = world.cluster.open(path)?;
-            let bytes = content.read_all(SCRIPT_LIMIT).map_err(|error| {
-                AnswerError::File(crate::host::FileError::from_io(path, &error))
-            })?;
+            let bytes = content
+                .read_all(SCRIPT_LIMIT)
+                .map_err(|error| AnswerError::File(FileError::from_io(path, &error)))?;
             Some(Ok((path.display().to_string(), bytes)))
         }
     };
@@ -507,6 +534,19 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
         failures: Vec::new(),
         notices,
     })
+}
+
+/// Opens a log that somebody named: a file, or what is piped in where the machine itself is asked.
+fn open_given(world: World<'_>, path: &Path) -> Result<Box<dyn Content>, FileError> {
+    if path.as_os_str() == "-" {
+        return world.machine.piped(path);
+    }
+    match world.cluster.open(path) {
+        Err(error) if error.kind == FileErrorKind::Special && world.live => {
+            world.machine.piped(path)
+        }
+        opened => opened,
+    }
 }
 
 /// Diagnoses a text that somebody has at hand: a log, or what a submission command printed.
@@ -538,10 +578,11 @@ pub(super) fn of_text(engine: &Engine, text: &[u8]) -> Diagnosis {
         Some(log) => classify::decide_text(&engine.rules, log, text),
         None => classify::decide(&engine.rules, &facts),
     };
+    let (verdict, ending) = ended_well(verdict, &facts);
     if verdict.outcome == Outcome::Unknown {
         quote_tails(&scanned, &mut reports, engine.tail_lines);
     }
-    let mut told = Diagnosis { logs: reports, ..bare(engine, job, verdict) };
+    let mut told = Diagnosis { logs: reports, ending, ..bare(engine, job, verdict) };
     add_beside(engine, &mut told, &scanned, &AtHand::default());
     fix::fill(&mut told);
     mask::diagnosis(told)
@@ -596,6 +637,33 @@ fn report(rules: &Rules, verdict: &Verdict) -> Option<String> {
     let named = matches!(verdict.outcome, Outcome::Cause | Outcome::Pending);
     let cause = verdict.causes.first().filter(|_| named)?;
     rules.family(&cause.family)?.report.clone()
+}
+
+/// What the notes of the guesses say to look at.
+fn guesses(rules: &Rules, verdict: &Verdict) -> Vec<Guess> {
+    let guesses = verdict.causes.iter().filter(|_| verdict.outcome == Outcome::Unknown);
+    let verify = |family: &Family| {
+        let section = family.sections.iter().find(|section| section.heading == "Verify");
+        section.map(|section| points(&section.markdown)).unwrap_or_default()
+    };
+    guesses
+        .filter_map(|guess| rules.family(&guess.family))
+        .map(|family| Guess { family: family.id.clone(), verify: verify(family) })
+        .collect()
+}
+
+/// Logs of which nobody knows how they ended, in which nothing speaks of a failure and one says that
+/// its work is done, are those of a run that ended well.
+fn ended_well(verdict: Verdict, facts: &Facts<'_>) -> (Verdict, Option<Quoted>) {
+    let silent = verdict.outcome == Outcome::Unknown
+        && verdict.causes.is_empty()
+        && verdict.consequences.is_empty()
+        && facts.job.is_none()
+        && facts.logs_complete;
+    let ending = facts.logs.iter().filter(|_| silent).find_map(classify::good_ending);
+    let Some(line) = ending else { return (verdict, None) };
+    let ending = Quoted { line: line.number, text: line.text.clone() };
+    (Verdict { outcome: Outcome::Healthy, ..verdict }, Some(ending))
 }
 
 impl Diagnoses {

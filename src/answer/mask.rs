@@ -34,6 +34,9 @@ pub(super) fn diagnosis(mut told: Diagnosis) -> Diagnosis {
     }
     told.verdict.consequences.iter_mut().for_each(evidence);
     told.logs.iter_mut().for_each(log);
+    if let Some(ending) = &mut told.ending {
+        mask(&mut ending.text);
+    }
     if let Some(waiting) = &mut told.waiting {
         mask(&mut waiting.reason);
     }

@@ -29,6 +29,7 @@ mod submission;
 mod tests;
 mod waiting;
 
+pub use aftermath::good_ending;
 pub use check::check;
 pub use judge::{decide, decide_text};
 pub use rules::Rules;

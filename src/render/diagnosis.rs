@@ -9,7 +9,7 @@ use crate::answer::diagnose::{
     AnsweredBy, ChildJob, Diagnoses, Diagnosis, Fix, Offer, Waiting, Wrapped,
 };
 use crate::knowledge::Provenance;
-use crate::model::{Cause, Confidence, Evidence, Job, Notice, Outcome, Place};
+use crate::model::{Cause, Confidence, Evidence, Job, Outcome, Place};
 use crate::patch::{self, Patch};
 use crate::text;
 
@@ -41,10 +41,6 @@ impl Report for Diagnoses {
             }
         }
         page.notices(&self.notices)?;
-        for failure in &self.failures {
-            let text = format!("{}: {}", failure.id, failure.error);
-            page.notices(&[Notice::warning("no-answer", text)])?;
-        }
         let judged = self.diagnoses.iter().find(|diagnosis| diagnosis.fix.is_some());
         judged.map_or(Ok(()), |diagnosis| answered_by(page, &diagnosis.answered_by))
     }
@@ -90,6 +86,11 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
         page.line(&[(Label::Strong, "text without a record")])?;
     } else {
         heading(page, &diagnosis.job)?;
+    }
+    if let Some(ending) = &diagnosis.ending {
+        let number = ending.line.map(|line| format!(" in line {line}")).unwrap_or_default();
+        let text = format!("no sign of failure; a good end{number}: {}", ending.text);
+        page.entry("cause", MARGIN, Label::Good, &text)?;
     }
     match diagnosis.verdict.outcome {
         Outcome::Healthy | Outcome::Running => return page.notices(&diagnosis.notices),
@@ -230,10 +231,7 @@ fn cause(page: &mut Page<'_>, job: &Job, cause: &Cause) -> io::Result<()> {
 pub(super) fn confidence(cause: &Cause) -> String {
     let Confidence { measured, cases, .. } = cause.confidence;
     let right = (measured * f64::from(cases)).round();
-    format!(
-        "{:.0} % ({right} of {cases} labelled cases with such a score were right)",
-        measured * 100.0
-    )
+    format!("{:.0} % (right in {right} of {cases} known cases as clear as this)", measured * 100.0)
 }
 
 /// Lines of logs with their place above them; what the record says in one paragraph at the end.
@@ -278,11 +276,23 @@ pub(super) fn short<'p>(job: &Job, path: &'p str) -> &'p str {
 }
 
 fn unknown(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
-    page.entry("cause", MARGIN, Label::Strong, "unknown: the evidence does not decide")?;
-    for guess in diagnosis.verdict.causes.iter().take(3) {
+    let verdict = &diagnosis.verdict;
+    let silent = verdict.causes.is_empty() && verdict.consequences.is_empty();
+    let text = if diagnosis.job.state.text.is_empty() && silent {
+        "unknown: the text speaks neither of a failure nor of a good end"
+    } else {
+        "unknown: the evidence does not decide"
+    };
+    page.entry("cause", MARGIN, Label::Strong, text)?;
+    for guess in verdict.causes.iter().take(3) {
         let text = format!("perhaps {} ({}), {}", guess.title, guess.family, confidence(guess));
         page.entry("guess", MARGIN, Label::Plain, &text)?;
         evidence(page, &diagnosis.job, "", guess.evidence.iter().take(1))?;
+        let known = diagnosis.guesses.iter().find(|known| known.family == guess.family);
+        if let Some(first) = known.and_then(|known| known.verify.first()) {
+            page.entry("check", MARGIN, Label::Plain, first)?;
+        }
+        page.entry("more", MARGIN, Label::Dim, &format!("jobwise kb show {}", guess.family))?;
     }
     evidence(page, &diagnosis.job, "seen", diagnosis.verdict.consequences.iter().take(EVIDENCE))?;
     for log in &diagnosis.logs {

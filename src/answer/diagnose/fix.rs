@@ -72,7 +72,12 @@ pub(super) fn fix(engine: &Engine, verdict: &Verdict) -> Option<Fix> {
 
 /// Fills the values of the job, the verdict and the change into the steps.
 pub(super) fn fill(told: &mut Diagnosis) {
-    let Diagnosis { job, verdict, patch, fix: Some(fix), .. } = told else { return };
+    let Diagnosis { job, verdict, patch, fix, guesses, .. } = told;
+    let known = |name: &str| value(name, job, &BTreeMap::new(), None);
+    for step in guesses.iter_mut().flat_map(|guess| &mut guess.verify) {
+        *step = filled(step, &known);
+    }
+    let Some(fix) = fix else { return };
     let first = verdict
         .causes
         .first()
