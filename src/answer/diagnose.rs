@@ -2,8 +2,10 @@
 
 mod change;
 mod fix;
+mod held;
 mod history;
 mod offers;
+mod parents;
 mod reading;
 mod shared;
 mod surroundings;
@@ -17,6 +19,7 @@ use serde::Serialize;
 
 use super::embedding::Told;
 use super::{AnswerError, World, kb, mask, scope};
+use crate::capacity::gates::Gate;
 use crate::classify::{self, Facts, LogFacts, Rules};
 use crate::host::{Content, FileError, FileErrorKind};
 use crate::knowledge::{Family, Notes, Provenance};
@@ -27,7 +30,7 @@ use crate::model::{
 };
 use crate::patch::Patch;
 use crate::retrieve::{Library, Match, Method, Query, Wants, points};
-use crate::sched::{Backend, SchedError};
+use crate::sched::{Backend, SchedError, slurm};
 
 use fix::fix;
 pub use fix::{Fix, OwnPage};
@@ -75,6 +78,9 @@ pub struct Diagnosis {
     /// Why a pending job waits, in plain words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Waiting>,
+    /// The limits that hold a pending job back, in numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<Gate>,
     /// The logs that were looked for.
     pub logs: Vec<LogReport>,
     /// What to do.
@@ -92,6 +98,9 @@ pub struct Diagnosis {
     /// The tool that submitted it for its owner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wrapper: Option<Wrapped>,
+    /// Jobs that a pending one waits for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parents: Vec<ChildJob>,
     /// Jobs that it submitted itself, and that failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ChildJob>,
@@ -392,8 +401,12 @@ fn unmasked(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> 
     if matches!(job.state.base, BaseState::Pending) {
         let verdict = classify::decide(&engine.rules, &record_alone(&job));
         let helps = waiting_helps(&engine.rules, &verdict);
+        let held = held::held(&verdict, &job, surroundings);
+        // What the numbers say counts for more than what such a reason mostly means.
+        let helps = held.first().map(|gate| gate.clears).or(helps);
         let waiting = job.reason.as_deref().map(|reason| waiting(surroundings, reason, helps));
-        let mut told = Diagnosis { waiting, ..bare(engine, job, verdict) };
+        let parents = parents::parents(engine, &verdict, &job, surroundings);
+        let mut told = Diagnosis { waiting, held, parents, ..bare(engine, job, verdict) };
         add_beside(engine, &mut told, &[], surroundings);
         return told;
     }
@@ -468,6 +481,7 @@ fn bare(engine: &Engine, job: Job, verdict: Verdict) -> Diagnosis {
     Diagnosis {
         job,
         waiting: None,
+        held: Vec::new(),
         logs: Vec::new(),
         report: report(&engine.rules, &verdict),
         guesses: guesses(&engine.rules, &verdict),
@@ -477,6 +491,7 @@ fn bare(engine: &Engine, job: Job, verdict: Verdict) -> Diagnosis {
         patch: None,
         offers: Vec::new(),
         wrapper: None,
+        parents: Vec::new(),
         children: Vec::new(),
         answered_by: AnsweredBy {
             rules: engine.rules.families().len(),
@@ -516,6 +531,16 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
     {
         return Err(error.into());
     }
+    let nothing_else = given.state.is_none() && given.exit.is_none();
+    if let Some(diagnoses) = nothing_else.then(|| pasted(&engine, &logs)).flatten() {
+        notices.extend(engine.told.notice());
+        return Ok(Diagnoses {
+            schema: "jobwise/diagnose/1",
+            diagnoses,
+            failures: Vec::new(),
+            notices,
+        });
+    }
     let script = match &given.script {
         None => None,
         Some(path) => {
@@ -552,6 +577,16 @@ fn open_given(world: World<'_>, path: &Path) -> Result<Box<dyn Content>, FileErr
 /// Diagnoses a text that somebody has at hand: a log, or what a submission command printed.
 pub fn diagnose_text(world: World<'_>, text: &[u8]) -> Result<Diagnoses, AnswerError> {
     let (engine, mut notices) = Engine::start(world)?;
+    let waiting = of_paste(&engine, &String::from_utf8_lossy(text));
+    if !waiting.is_empty() {
+        notices.extend(engine.told.notice());
+        return Ok(Diagnoses {
+            schema: "jobwise/diagnose/1",
+            diagnoses: waiting,
+            failures: Vec::new(),
+            notices,
+        });
+    }
     let mut told = of_text(&engine, text);
     if offers::is_wanted(&told.verdict) {
         let text = String::from_utf8_lossy(text);
@@ -566,6 +601,27 @@ pub fn diagnose_text(world: World<'_>, text: &[u8]) -> Result<Diagnoses, AnswerE
         failures: Vec::new(),
         notices,
     })
+}
+
+/// The jobs that wait by what somebody pasted from the queue.
+fn of_paste(engine: &Engine, text: &str) -> Vec<Diagnosis> {
+    let jobs = slurm::pasted(text).into_iter();
+    jobs.map(|job| one(engine, job, &mut AtHand::default())).collect()
+}
+
+/// The same of files, where they hold nothing else.
+fn pasted(engine: &Engine, logs: &[Located]) -> Option<Vec<Diagnosis>> {
+    /// A queue that was pasted is short.
+    const LONGEST: u64 = 64 << 10;
+    let contents = logs.iter().filter_map(|log| log.found.as_ref().ok());
+    let mut written = contents.filter(|content| content.size() > 0);
+    let only = written.next().filter(|content| content.size() <= LONGEST)?;
+    if written.next().is_some() {
+        return None;
+    }
+    let text = only.read_all(LONGEST).ok()?;
+    let found = of_paste(engine, &String::from_utf8_lossy(&text));
+    (!found.is_empty()).then_some(found)
 }
 
 /// Diagnoses a text without a job.

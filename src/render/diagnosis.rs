@@ -8,6 +8,7 @@ use super::page::{Label, Page};
 use crate::answer::diagnose::{
     AnsweredBy, ChildJob, Diagnoses, Diagnosis, Fix, Offer, Waiting, Wrapped,
 };
+use crate::capacity::gates::Gate;
 use crate::knowledge::Provenance;
 use crate::model::{Cause, Confidence, Evidence, Job, Outcome, Place};
 use crate::patch::{self, Patch};
@@ -102,6 +103,9 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
                 let text = format!("{} ({})", first.title, first.family);
                 page.entry("cause", MARGIN, Label::Strong, &text)?;
             }
+            for gate in &diagnosis.held {
+                page.entry("limit", MARGIN, Label::Strong, &limit_in_words(gate))?;
+            }
         }
         Outcome::Cause => {
             if let Some(first) = diagnosis.verdict.causes.first() {
@@ -115,8 +119,11 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
     for offer in &diagnosis.offers {
         page.entry("instead", MARGIN, Label::Strong, &offer_in_words(offer))?;
     }
-    for child in &diagnosis.children {
-        self::child(page, child)?;
+    for parent in &diagnosis.parents {
+        child(page, "parent", parent)?;
+    }
+    for failed in &diagnosis.children {
+        child(page, "child", failed)?;
     }
     if let Some(fix) = &diagnosis.fix {
         self::fix(page, fix)?;
@@ -169,7 +176,13 @@ pub(super) fn offer_in_words(offer: &Offer) -> String {
     }
 }
 
-/// A failed job of a workflow in one sentence.
+/// What a job asks for beside what is allowed, and what to ask for instead.
+pub(super) fn limit_in_words(gate: &Gate) -> String {
+    let lift = gate.lift.as_ref().map(|lift| format!(": {lift}")).unwrap_or_default();
+    format!("{} ({}){lift}", gate.text, gate.source)
+}
+
+/// A job that belongs to another one, in one sentence.
 pub(super) fn child_in_words(child: &ChildJob) -> String {
     let step = child.step.as_deref().map_or_else(String::new, |step| format!("step {step}, "));
     let id = &child.id;
@@ -177,17 +190,24 @@ pub(super) fn child_in_words(child: &ChildJob) -> String {
         let why = child.trouble.as_deref().unwrap_or("unknown");
         return format!("{step}job {id}: not read ({why}); ask: jobwise diagnose {id}");
     };
-    let cause = told.verdict.causes.first().filter(|_| told.verdict.outcome == Outcome::Cause);
-    let cause = cause.map_or_else(
-        || "cause unknown".to_owned(),
-        |cause| format!("{} ({})", cause.title, cause.family),
-    );
+    let named = matches!(told.verdict.outcome, Outcome::Cause | Outcome::Pending);
+    let cause = told.verdict.causes.first().filter(|_| named);
+    let cause = cause.map(|cause| format!("{} ({})", cause.title, cause.family));
+    let cause = cause.unwrap_or_else(|| {
+        let known = match told.verdict.outcome {
+            Outcome::Healthy => "nothing wrong with it",
+            Outcome::Running => "not over yet",
+            Outcome::Pending => "the reason is not known",
+            _ => "cause unknown",
+        };
+        known.to_owned()
+    });
     format!("{step}job {id}, {}: {cause}", told.job.state.text)
 }
 
-/// A failed job of a workflow: what it came to, its evidence, and what to change.
-fn child(page: &mut Page<'_>, child: &ChildJob) -> io::Result<()> {
-    page.entry("child", MARGIN, Label::Strong, &child_in_words(child))?;
+/// A job that belongs to another one: what it came to, its evidence, and what to change.
+fn child(page: &mut Page<'_>, what: &str, child: &ChildJob) -> io::Result<()> {
+    page.entry(what, MARGIN, Label::Strong, &child_in_words(child))?;
     let Some(told) = &child.diagnosis else { return Ok(()) };
     let cause = told.verdict.causes.first().filter(|_| told.verdict.outcome == Outcome::Cause);
     evidence(page, &told.job, "", cause.iter().flat_map(|cause| &cause.evidence).take(2))?;

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::answer::World;
 use crate::answer::limits::{self, Dated};
-use crate::model::{History, Job, Source};
+use crate::model::{Cluster, History, Job, Source};
 use crate::sched::{Backend, Filter, SchedError, Users};
 
 use super::surroundings::FoundScript;
@@ -22,6 +22,7 @@ pub(in crate::answer) struct Shared<'w> {
     scripts: Mutex<BTreeMap<(ClusterName, u64), Arc<FoundScript>>>,
     limits: Mutex<BTreeMap<(ClusterName, String), Result<Dated, SchedError>>>,
     pasts: Mutex<BTreeMap<PastKey, Option<Arc<History>>>>,
+    rules: Mutex<BTreeMap<String, Option<Arc<Cluster>>>>,
 }
 
 /// What runs are asked for by: user, partition, and the name where it has no number in it.
@@ -30,7 +31,13 @@ type PastKey = (String, String, Option<String>);
 impl<'w> Shared<'w> {
     /// Nothing was asked for yet.
     pub(in crate::answer) fn new(world: World<'w>) -> Self {
-        Self { world, scripts: Mutex::default(), limits: Mutex::default(), pasts: Mutex::default() }
+        Self {
+            world,
+            scripts: Mutex::default(),
+            limits: Mutex::default(),
+            pasts: Mutex::default(),
+            rules: Mutex::default(),
+        }
     }
 
     /// The batch script of a job; the tasks of an array have one.
@@ -73,6 +80,15 @@ impl<'w> Shared<'w> {
         };
         let key = (user.clone(), partition.clone(), name.clone());
         locked(&self.pasts).entry(key).or_insert_with(ask).clone()
+    }
+
+    /// The rules that hold back jobs of one's owner; `None` where they cannot be read.
+    pub(super) fn rules(&self, backend: &Backend<'_>, job: &Job) -> Option<Arc<Cluster>> {
+        // The clients name the rules of the cluster at hand.
+        let source = backend.nodes.as_ref().filter(|_| job.id.cluster.is_none())?;
+        let user = job.user.clone()?;
+        let ask = || source.rules(&user).ok().map(Arc::new);
+        locked(&self.rules).entry(user.clone()).or_insert_with(ask).clone()
     }
 
     /// The limits of a job's partition; `None` where no scheduler can be asked.

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use crate::answer::limits::Dated;
 use crate::host::FileErrorKind;
 use crate::logs::{self, Asked, Located};
-use crate::model::{History, Job, JobId};
-use crate::sched::{Backend, Reason, SchedError};
+use crate::model::{self, History, Job, JobId};
+use crate::sched::{Backend, Reason, SchedError, slurm};
 use crate::script::{self, Script};
 
 use super::shared::Shared;
@@ -40,6 +40,9 @@ pub(in crate::answer) trait Surroundings {
 
     /// The limits of its partition, where they can be asked for.
     fn limits(&self, job: &Job, partition: &str) -> Option<Result<Dated, SchedError>>;
+
+    /// The rules that hold back jobs of its owner, where they can be read.
+    fn rules(&self, job: &Job) -> Option<Arc<model::Cluster>>;
 
     /// Runs of the same user and partition, where they can be asked for and are answered.
     fn past(&self, job: &Job) -> Option<Arc<History>>;
@@ -122,6 +125,10 @@ impl Surroundings for Cluster<'_, '_> {
         if self.silent { None } else { asked() }
     }
 
+    fn rules(&self, job: &Job) -> Option<Arc<model::Cluster>> {
+        if self.silent { None } else { self.shared.rules(self.backend, job) }
+    }
+
     fn past(&self, job: &Job) -> Option<Arc<History>> {
         if self.silent { None } else { self.shared.past(self.backend, job) }
     }
@@ -163,8 +170,8 @@ pub(in crate::answer) struct AtHand {
 }
 
 impl Surroundings for AtHand {
-    fn explain(&self, _: &str) -> Option<Reason> {
-        None
+    fn explain(&self, reason: &str) -> Option<Reason> {
+        slurm::explain_reason(reason)
     }
 
     fn logs(&mut self, _: &Job) -> Vec<Located> {
@@ -187,6 +194,10 @@ impl Surroundings for AtHand {
     }
 
     fn limits(&self, _: &Job, _: &str) -> Option<Result<Dated, SchedError>> {
+        None
+    }
+
+    fn rules(&self, _: &Job) -> Option<Arc<model::Cluster>> {
         None
     }
 

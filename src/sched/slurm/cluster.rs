@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::config;
 use crate::host::{Cmd, Runner};
-use crate::model::{Cluster, Identity, JobId, Known, ReadFailure, Reading, Share};
+use crate::model::{Cluster, Controller, Identity, JobId, Known, ReadFailure, Reading, Share};
 
 use super::super::{Found, SchedError};
 use super::controller;
@@ -136,6 +136,48 @@ impl<'h> Nodes<'h> {
         };
         cluster.licences = controller::licences(&cluster);
         Ok(Found { value: cluster, notices })
+    }
+
+    /// The rules alone that hold back a job of a user: partitions, limits, and what is used of
+    /// accounts. Four queries; without the partitions there is no answer.
+    pub fn rules(&self, user: &str) -> Result<Cluster, SchedError> {
+        let mut failures: Vec<ReadFailure> = [
+            Reading::Identity,
+            Reading::Controller,
+            Reading::Nodes,
+            Reading::Reservations,
+            Reading::Jobs,
+        ]
+        .map(|reading| ReadFailure { reading, message: "not asked for".to_owned() })
+        .into();
+        let (queues, qos, associations, account_use) = thread::scope(|scope| {
+            let qos = scope.spawn(|| self.read(qos_query(), limits::qos));
+            let rights = scope.spawn(|| {
+                let columns = &limits::ASSOCIATION_COLUMNS;
+                self.read(association_query(user, None), |text| {
+                    limits::associations(text, columns, None)
+                })
+            });
+            let usage = scope.spawn(|| self.read(usage_query(user), limits::account_use));
+            let queues = self.ask(&PARTITIONS, partitions::queues);
+            (queues, joined(qos), joined(rights), joined(usage))
+        });
+        Ok(Cluster {
+            backend: "slurm",
+            name: None,
+            taken_at: self.runner.now(),
+            identity: Identity { user: Some(user.to_owned()), ..Identity::default() },
+            nodes: Vec::new(),
+            queues: queues?,
+            qos: part(Reading::Qos, qos, &mut failures),
+            associations: part(Reading::Associations, associations, &mut failures),
+            account_use: part(Reading::Usage, account_use, &mut failures),
+            reservations: Vec::new(),
+            jobs: Vec::new(),
+            licences: Vec::new(),
+            controller: Controller::default(),
+            failures,
+        })
     }
 
     /// What a running job has of each of its nodes.
