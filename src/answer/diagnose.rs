@@ -308,6 +308,7 @@ pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagn
         failures: Vec::new(),
         notices,
     };
+    answer.notices.extend(hints.log_dirs.iter().filter_map(|folder| no_folder(world, folder)));
     for text in ids {
         match asked(&engine, &shared, &backend, text, hints) {
             Err(error) => answer.failures.push(Failure { id: text.clone(), error }),
@@ -319,6 +320,14 @@ pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagn
     }
     answer.notices.extend(engine.told.notice());
     Ok(answer)
+}
+
+/// What to say of a folder that was named for logs and cannot be looked into.
+fn no_folder(world: World<'_>, folder: &Path) -> Option<Notice> {
+    let error = world.cluster.list(folder).err()?;
+    // A recording holds those that were looked into when it was made.
+    let known = error.kind != FileErrorKind::NotRecorded;
+    known.then(|| Notice::warning("log-dir", format!("--log-dir was of no use: {error}")))
 }
 
 /// Diagnoses the jobs that one id names.

@@ -145,6 +145,14 @@ pub fn pace(scan: &Scan) -> Option<Pace> {
     Some(Pace { done: Some((count.done, count.total)), rest, idle })
 }
 
+/// Whether the last lines count rounds of which nobody says how many there are: what another log of
+/// the run counts meanwhile may be but one of them.
+pub fn has_open_rounds(scan: &Scan) -> bool {
+    let is_told = |line: &Line| counts(&line.text).iter().any(|count| count.is_epoch);
+    let mut open = scan.tail.iter().filter(|line| names_a_loop(&line.text));
+    open.next().is_some() && !scan.tail.iter().any(is_told)
+}
+
 fn between(from: DateTime, to: DateTime) -> Span {
     Span::seconds(u64::try_from(to.duration_since(from).as_secs()).unwrap_or(0))
 }

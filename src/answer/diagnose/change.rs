@@ -50,7 +50,7 @@ impl Shown {
         let paces = scans().filter_map(logs::pace);
         // Of several that of the one that has most to do.
         let left = |pace: &Pace| pace.needed(Span::seconds(1 << 20));
-        let pace = paces.max_by_key(left);
+        let pace = paces.max_by_key(left).filter(|_| !scans().any(logs::has_open_rounds));
         let waits = scans().find_map(logs::standstill).filter(|_| pace.is_none());
         Self {
             silence: classify::silence(facts),

@@ -36,7 +36,13 @@ pub fn pasted(text: &str) -> Vec<Job> {
         }
     }
     // A record tells more of a job than its row.
-    for job in recorded(&record) {
+    for mut job in recorded(&record) {
+        // Of a text of several words a record may have only the first.
+        let row = jobs.iter().find(|row| row.id == job.id);
+        let unknown = job.reason.as_deref().and_then(reasons::explain).is_none();
+        if let Some(row) = row.filter(|_| unknown) {
+            job.reason.clone_from(&row.reason);
+        }
         jobs.retain(|other| other.id != job.id && other.id.number > 0);
         jobs.push(job);
     }
@@ -106,8 +112,16 @@ fn one_line(line: &str) -> Option<Job> {
     })
 }
 
-/// A row of `squeue` of a job that waits: `... PD 0:00 1 (Priority)`.
+/// A row of `squeue` of a job that waits: `... PD 0:00 1 (Priority)`, or `41 PENDING Priority`.
 fn row(line: &str) -> Option<Job> {
+    let mut words = line.split_ascii_whitespace();
+    if let (Some(id), Some("PD" | "PENDING"), Some(reason), None) =
+        (words.next(), words.next(), words.next(), words.next())
+        && let Ok(id) = id.parse::<JobId>()
+        && reasons::explain(reason).is_some()
+    {
+        return Some(waiting(Some(id), reason));
+    }
     let open = line.find('(')?;
     let reason = line[open + 1..].trim_end().strip_suffix(')')?;
     let words: Vec<&str> = line[..open].split_ascii_whitespace().collect();
@@ -157,6 +171,7 @@ mod tests {
                 "41_[1-9%2]",
                 "Resources",
             ),
+            ("41 PENDING JobHeldUser", "41", "JobHeldUser"),
             ("Reason=BadConstraints", "0", "BadConstraints"),
             ("   JobState=PENDING Reason=BadConstraints Dependency=(null)", "0", "BadConstraints"),
             ("QOSMaxGRESPerUser", "0", "QOSMaxGRESPerUser"),
