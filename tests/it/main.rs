@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![expect(clippy::print_stderr, reason = "a test that was skipped says why")]
 
+mod answers;
 mod capacity;
 mod dependencies;
 mod eval;
