@@ -193,6 +193,7 @@ pub(super) fn confirm(
                     text: text::masked(&format!("the scheduler refuses the smallest job: {said}")),
                     source: "dry run".to_owned(),
                     lift: None,
+                    clears: false,
                 },
             );
         }

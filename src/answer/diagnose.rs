@@ -4,8 +4,10 @@ mod by_logs;
 mod change;
 mod closest;
 mod fix;
+mod held;
 mod history;
 mod offers;
+mod parents;
 mod reading;
 mod shared;
 mod surroundings;
@@ -20,7 +22,9 @@ use serde::Serialize;
 
 use super::embedding::Told;
 use super::{AnswerError, World, kb, mask, scope};
+use crate::capacity::gates::Gate;
 use crate::classify::{self, Facts, LogFacts, Rules};
+use crate::host::{Content, FileError, FileErrorKind};
 use crate::knowledge::{Family, Notes, Provenance};
 use crate::logs::{self, Located, Scanner};
 use crate::model::{
@@ -28,8 +32,8 @@ use crate::model::{
     State, Stream, Verdict,
 };
 use crate::patch::Patch;
-use crate::retrieve::{Library, Match, Method, Query, Wants};
-use crate::sched::{Backend, SchedError};
+use crate::retrieve::{Library, Match, Method, Query, Wants, points};
+use crate::sched::{Backend, SchedError, slurm};
 
 pub(super) use by_logs::by_its_logs;
 pub use closest::Closest;
@@ -83,6 +87,9 @@ pub struct Diagnosis {
     /// Why a pending job waits, in plain words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Waiting>,
+    /// The limits that hold a pending job back, in numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<Gate>,
     /// The logs that were looked for.
     pub logs: Vec<LogReport>,
     /// What to do.
@@ -103,13 +110,31 @@ pub struct Diagnosis {
     /// The tool that submitted it for its owner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wrapper: Option<Wrapped>,
+    /// Jobs that a pending one waits for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parents: Vec<ChildJob>,
     /// Jobs that it submitted itself, and that failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ChildJob>,
     /// What gave this answer.
     pub answered_by: AnsweredBy,
+    /// How to make sure of each guess, where the cause is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub guesses: Vec<Guess>,
+    /// The line by which logs without a record are seen to have ended well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Quoted>,
     /// What the answer lacks.
     pub notices: Vec<Notice>,
+}
+
+/// How to make sure of a guess.
+#[derive(Debug, Serialize)]
+pub struct Guess {
+    /// The family.
+    pub family: FamilyId,
+    /// What its note says to look at, with the job's own values where they are known.
+    pub verify: Vec<String>,
 }
 
 /// Why a job waits.
@@ -302,6 +327,7 @@ pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagn
         scores: false,
         notices,
     };
+    answer.notices.extend(hints.log_dirs.iter().filter_map(|folder| no_folder(world, folder)));
     for text in ids {
         match asked(&engine, &shared, &backend, text, hints) {
             Err(error) => answer.failures.push(Failure { id: text.clone(), error }),
@@ -316,6 +342,14 @@ pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagn
     }
     answer.notices.extend(engine.told.notice());
     Ok(answer)
+}
+
+/// What to say of a folder that was named for logs and cannot be looked into.
+fn no_folder(world: World<'_>, folder: &Path) -> Option<Notice> {
+    let error = world.cluster.list(folder).err()?;
+    // A recording holds those that were looked into when it was made.
+    let known = error.kind != FileErrorKind::NotRecorded;
+    known.then(|| Notice::warning("log-dir", format!("--log-dir was of no use: {error}")))
 }
 
 /// Diagnoses the jobs that one id names.
@@ -398,8 +432,12 @@ fn unmasked(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> 
     if matches!(job.state.base, BaseState::Pending) {
         let verdict = classify::decide(&engine.rules, &record_alone(&job));
         let helps = waiting_helps(&engine.rules, &verdict);
+        let held = held::held(&verdict, &job, surroundings);
+        // What the numbers say counts for more than what such a reason mostly means.
+        let helps = held.first().map(|gate| gate.clears).or(helps);
         let waiting = job.reason.as_deref().map(|reason| waiting(surroundings, reason, helps));
-        let mut told = Diagnosis { waiting, ..bare(engine, job, verdict) };
+        let parents = parents::parents(engine, &verdict, &job, surroundings);
+        let mut told = Diagnosis { waiting, held, parents, ..bare(engine, job, verdict) };
         add_beside(engine, &mut told, &[], surroundings);
         return told;
     }
@@ -412,19 +450,23 @@ fn unmasked(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> 
         read_logs(engine, surroundings.logs(&job), logs_tell_the_end(&job));
     let facts = facts_of(&job, &scanned, &reports);
     let verdict = classify::decide(&engine.rules, &facts);
+    let (verdict, ending) = ended_well(verdict, &facts);
+    if ending.is_some() {
+        return Diagnosis { ending, logs: reports, ..bare(engine, job, verdict) };
+    }
     if verdict.outcome == Outcome::Healthy {
         let short = history::short_run(&job, surroundings);
         let notices = short.into_iter().chain(unused::gpus(&job, engine.least_gpu)).collect();
         return Diagnosis { logs: reports, notices, ..bare(engine, job, verdict) };
     }
-    let silence = classify::silence(&facts);
+    let shown = change::Shown::of(&facts, &scanned);
     let mut notices = notices(&job, &reports);
     notices.extend(unused::gpus(&job, engine.least_gpu));
     if verdict.outcome == Outcome::Unknown {
         quote_tails(&scanned, &mut reports, engine.tail_lines);
     }
     let mut told = Diagnosis { logs: reports, notices, ..bare(engine, job, verdict) };
-    told.patch = change::propose(&engine.rules, &mut told, silence, engine.idle, surroundings);
+    told.patch = change::propose(&engine.rules, &mut told, &shown, engine.idle, surroundings);
     add_beside(engine, &mut told, &scanned, surroundings);
     told
 }
@@ -472,14 +514,18 @@ fn bare(engine: &Engine, job: Job, verdict: Verdict) -> Diagnosis {
     Diagnosis {
         job,
         waiting: None,
+        held: Vec::new(),
         logs: Vec::new(),
         report: report(&engine.rules, &verdict),
+        guesses: guesses(&engine.rules, &verdict),
+        ending: None,
         verdict,
         fix,
         closest: Vec::new(),
         patch: None,
         offers: Vec::new(),
         wrapper: None,
+        parents: Vec::new(),
         children: Vec::new(),
         answered_by: AnsweredBy {
             rules: engine.rules.families().len(),
@@ -504,9 +550,14 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
     let mut logs = Vec::new();
     let mut refused = None;
     for path in &given.logs {
-        let opened = world.cluster.open(path);
+        let opened = open_given(world, path);
+        let is_piped = path.as_os_str() == "-";
+        if is_piped && opened.as_ref().is_ok_and(|content| content.size() == 0) {
+            return Err(AnswerError::NothingToRead("standard input"));
+        }
         refused = refused.or_else(|| opened.as_ref().err().cloned());
-        logs.push(Located::given(path, opened));
+        let name = if is_piped { Path::new("standard input") } else { path };
+        logs.push(Located::given(name, opened));
     }
     // Of several files the others are an answer; if none can be read, that is the answer.
     if let Some(error) = refused
@@ -514,13 +565,24 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
     {
         return Err(error.into());
     }
+    let nothing_else = given.state.is_none() && given.exit.is_none();
+    if let Some(diagnoses) = nothing_else.then(|| pasted(&engine, &logs)).flatten() {
+        notices.extend(engine.told.notice());
+        return Ok(Diagnoses {
+            schema: "jobwise/diagnose/1",
+            diagnoses,
+            failures: Vec::new(),
+            scores: false,
+            notices,
+        });
+    }
     let script = match &given.script {
         None => None,
         Some(path) => {
             let content = world.cluster.open(path)?;
-            let bytes = content.read_all(SCRIPT_LIMIT).map_err(|error| {
-                AnswerError::File(crate::host::FileError::from_io(path, &error))
-            })?;
+            let bytes = content
+                .read_all(SCRIPT_LIMIT)
+                .map_err(|error| AnswerError::File(FileError::from_io(path, &error)))?;
             Some(Ok((path.display().to_string(), bytes)))
         }
     };
@@ -536,9 +598,33 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
     })
 }
 
+/// Opens a log that somebody named: a file, or what is piped in where the machine itself is asked.
+fn open_given(world: World<'_>, path: &Path) -> Result<Box<dyn Content>, FileError> {
+    if path.as_os_str() == "-" {
+        return world.machine.piped(path);
+    }
+    match world.cluster.open(path) {
+        Err(error) if error.kind == FileErrorKind::Special && world.live => {
+            world.machine.piped(path)
+        }
+        opened => opened,
+    }
+}
+
 /// Diagnoses a text that somebody has at hand: a log, or what a submission command printed.
 pub fn diagnose_text(world: World<'_>, text: &[u8]) -> Result<Diagnoses, AnswerError> {
     let (engine, mut notices) = Engine::start(world)?;
+    let waiting = of_paste(&engine, &String::from_utf8_lossy(text));
+    if !waiting.is_empty() {
+        notices.extend(engine.told.notice());
+        return Ok(Diagnoses {
+            schema: "jobwise/diagnose/1",
+            diagnoses: waiting,
+            failures: Vec::new(),
+            scores: false,
+            notices,
+        });
+    }
     let mut told = of_text(&engine, text);
     if offers::is_wanted(&told.verdict) {
         let text = String::from_utf8_lossy(text);
@@ -558,6 +644,27 @@ pub fn diagnose_text(world: World<'_>, text: &[u8]) -> Result<Diagnoses, AnswerE
     })
 }
 
+/// The jobs that wait by what somebody pasted from the queue.
+fn of_paste(engine: &Engine, text: &str) -> Vec<Diagnosis> {
+    let jobs = slurm::pasted(text).into_iter();
+    jobs.map(|job| one(engine, job, &mut AtHand::default())).collect()
+}
+
+/// The same of files, where they hold nothing else.
+fn pasted(engine: &Engine, logs: &[Located]) -> Option<Vec<Diagnosis>> {
+    /// A queue that was pasted is short.
+    const LONGEST: u64 = 64 << 10;
+    let contents = logs.iter().filter_map(|log| log.found.as_ref().ok());
+    let mut written = contents.filter(|content| content.size() > 0);
+    let only = written.next().filter(|content| content.size() <= LONGEST)?;
+    if written.next().is_some() {
+        return None;
+    }
+    let text = only.read_all(LONGEST).ok()?;
+    let found = of_paste(engine, &String::from_utf8_lossy(&text));
+    (!found.is_empty()).then_some(found)
+}
+
 /// Diagnoses a text without a job.
 pub(super) fn of_text(engine: &Engine, text: &[u8]) -> Diagnosis {
     let job = Job::bare(JobId::whole(0), State::parse(""), Source::Given);
@@ -568,10 +675,11 @@ pub(super) fn of_text(engine: &Engine, text: &[u8]) -> Diagnosis {
         Some(log) => classify::decide_text(&engine.rules, log, text),
         None => classify::decide(&engine.rules, &facts),
     };
+    let (verdict, ending) = ended_well(verdict, &facts);
     if verdict.outcome == Outcome::Unknown {
         quote_tails(&scanned, &mut reports, engine.tail_lines);
     }
-    let mut told = Diagnosis { logs: reports, ..bare(engine, job, verdict) };
+    let mut told = Diagnosis { logs: reports, ending, ..bare(engine, job, verdict) };
     add_beside(engine, &mut told, &scanned, &AtHand::default());
     fix::fill(&mut told);
     mask::diagnosis(told)
@@ -626,6 +734,33 @@ fn report(rules: &Rules, verdict: &Verdict) -> Option<String> {
     let named = matches!(verdict.outcome, Outcome::Cause | Outcome::Pending);
     let cause = verdict.causes.first().filter(|_| named)?;
     rules.family(&cause.family)?.report.clone()
+}
+
+/// What the notes of the guesses say to look at.
+fn guesses(rules: &Rules, verdict: &Verdict) -> Vec<Guess> {
+    let guesses = verdict.causes.iter().filter(|_| verdict.outcome == Outcome::Unknown);
+    let verify = |family: &Family| {
+        let section = family.sections.iter().find(|section| section.heading == "Verify");
+        section.map(|section| points(&section.markdown)).unwrap_or_default()
+    };
+    guesses
+        .filter_map(|guess| rules.family(&guess.family))
+        .map(|family| Guess { family: family.id.clone(), verify: verify(family) })
+        .collect()
+}
+
+/// Logs of which nobody knows how they ended, in which nothing speaks of a failure and one says that
+/// its work is done, are those of a run that ended well.
+fn ended_well(verdict: Verdict, facts: &Facts<'_>) -> (Verdict, Option<Quoted>) {
+    let silent = verdict.outcome == Outcome::Unknown
+        && verdict.causes.is_empty()
+        && verdict.consequences.is_empty()
+        && facts.job.is_none()
+        && facts.logs_complete;
+    let ending = facts.logs.iter().filter(|_| silent).find_map(classify::good_ending);
+    let Some(line) = ending else { return (verdict, None) };
+    let ending = Quoted { line: line.number, text: line.text.clone() };
+    (Verdict { outcome: Outcome::Healthy, ..verdict }, Some(ending))
 }
 
 impl Diagnoses {

@@ -68,13 +68,13 @@ fn is_worse(line: &NodeLine) -> bool {
     line.verdict == "worse"
 }
 
-/// A node on which more jobs failed than the same work explains.
+/// A node on which more jobs failed than the same work explains: of the jobs that can be compared.
 fn failing(line: &NodeLine) -> Degraded {
     let text = format!(
         "{} of {} failed here, where the same work elsewhere explains {:.1} (jobwise reliability)",
-        line.hits,
-        text::count(line.trials, "job"),
-        line.expected,
+        line.compared_hits,
+        text::count(line.compared_trials, "job"),
+        line.expected.unwrap_or_default(),
     );
     Degraded { node: line.node.clone(), finding: "failures", text, is_serious: true }
 }

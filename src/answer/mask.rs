@@ -34,6 +34,9 @@ pub(super) fn diagnosis(mut told: Diagnosis) -> Diagnosis {
     }
     told.verdict.consequences.iter_mut().for_each(evidence);
     told.logs.iter_mut().for_each(log);
+    if let Some(ending) = &mut told.ending {
+        mask(&mut ending.text);
+    }
     if let Some(waiting) = &mut told.waiting {
         mask(&mut waiting.reason);
     }
@@ -43,7 +46,7 @@ pub(super) fn diagnosis(mut told: Diagnosis) -> Diagnosis {
         offer.nearest.iter_mut().chain(&mut offer.valid).for_each(mask);
     }
     told.wrapper.iter_mut().for_each(|wrapped| wrapped.settings.iter_mut().for_each(mask));
-    for child in &mut told.children {
+    for child in told.children.iter_mut().chain(&mut told.parents) {
         // Its diagnosis came masked.
         child.step.iter_mut().for_each(mask);
         child.trouble.iter_mut().for_each(mask);

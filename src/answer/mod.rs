@@ -176,6 +176,9 @@ pub enum AnswerError {
     /// A file that was named cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
+    /// What was piped in is empty.
+    #[error("there is nothing to read: {0} is empty")]
+    NothingToRead(&'static str),
     /// No dry run can be made here.
     #[error("the scheduler cannot be asked here: there is no dry run")]
     NoDryRun,

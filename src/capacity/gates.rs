@@ -48,6 +48,9 @@ pub struct Gate {
     pub source: String,
     /// What would lift it, where something would.
     pub lift: Option<String>,
+    /// Whether it clears by itself, when running jobs end.
+    #[serde(skip)]
+    pub clears: bool,
 }
 
 impl Gate {
@@ -58,7 +61,7 @@ impl Gate {
         text: impl Into<String>,
     ) -> Self {
         let (code, source, text) = (code.into(), source.into(), text.into());
-        Self { code, kind, text, source, lift: None }
+        Self { code, kind, text, source, lift: None, clears: false }
     }
 
     fn fatal(code: &str, source: impl Into<String>, text: impl Into<String>) -> Self {
@@ -76,6 +79,11 @@ impl Gate {
     fn lift(mut self, lift: impl Into<String>) -> Self {
         self.lift = Some(lift.into());
         self
+    }
+
+    /// Says that it clears when running jobs end.
+    fn clears(self) -> Self {
+        Self { clears: true, ..self }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::line::{goes_on, message};
 use super::{LogFacts, Piece};
-use crate::logs::Scan;
+use crate::logs::{Line, Scan};
 use crate::model::Role;
 use crate::text::clean_line;
 
@@ -24,7 +24,7 @@ const NEXT: usize = 2;
 const WENT_ON: u32 = 4;
 
 /// A line that is not blank.
-struct Line {
+struct Told {
     offset: u64,
     text: String,
 }
@@ -66,13 +66,81 @@ pub(super) fn weigh(log: &LogFacts<'_>, pieces: &mut [Piece]) {
     }
 }
 
+/// The line by which a log without a record is seen to have ended well: its program says that all of
+/// its work is done, or a test runner that nothing failed, and none of the last lines complains. That a
+/// part is done is no end.
+pub fn good_ending<'a>(log: &LogFacts<'a>) -> Option<&'a Line> {
+    /// Lines at the end in which a program takes its leave.
+    const LEAVE: usize = 4;
+    let end = last_lines(log.end?, log.scan.size.saturating_sub(log.end?.len() as u64));
+    let tail = &log.scan.tail;
+    let last = &tail[tail.len().saturating_sub(LEAVE)..];
+    if last.iter().any(|line| is_trouble(&line.text) && !says_all_is_done(&line.text)) {
+        return None;
+    }
+    let passed = || last.last().filter(|_| is_passed(&end));
+    last.iter().rev().find(|line| says_all_is_done(&line.text)).or_else(passed)
+}
+
+/// Whether a line says that the whole of the work came to a good end.
+fn says_all_is_done(text: &str) -> bool {
+    const PHRASES: [&str; 15] = [
+        "all done",
+        "normal termination",
+        "finished successfully",
+        "completed successfully",
+        "terminated normally",
+        "ended normally",
+        "exit code 0",
+        "exit code: 0",
+        "exit status 0",
+        "total wall time:",
+        "finished mdrun",
+        "job done.",
+        "finished with success",
+        "finished without error",
+        "finalised without error",
+    ];
+    const WHOLE: [&str; 16] = [
+        "training",
+        "simulation",
+        "analysis",
+        "calculation",
+        "run",
+        "job",
+        "script",
+        "program",
+        "pipeline",
+        "workflow",
+        "evaluation",
+        "inference",
+        "everything",
+        "assembly",
+        "optimisation",
+        "optimization",
+    ];
+    const DONE: [&str; 6] =
+        ["finished", "completed", "complete", "done", "successful", "succeeded"];
+    let lower = message(text).to_lowercase();
+    if [" not ", "n't ", " in epoch", " with error"].iter().any(|word| lower.contains(word)) {
+        return false;
+    }
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let whole = words.first().is_some_and(|first| WHOLE.contains(first))
+        && words.len() <= 6
+        && words[1..].iter().any(|word| DONE.contains(word))
+        && !words.iter().any(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+    whole || PHRASES.iter().any(|phrase| lower.contains(phrase))
+}
+
 /// The lines of a text that begins at an offset.
-fn last_lines(text: &[u8], mut offset: u64) -> Vec<Line> {
+fn last_lines(text: &[u8], mut offset: u64) -> Vec<Told> {
     let mut lines = Vec::new();
     for raw in text.split(|&byte| byte == b'\n') {
         let line = clean_line(raw);
         if !line.trim().is_empty() {
-            lines.push(Line { offset, text: line.trim_end().to_owned() });
+            lines.push(Told { offset, text: line.trim_end().to_owned() });
         }
         offset += raw.len() as u64 + 1;
     }
@@ -93,7 +161,7 @@ fn concludes(scan: &Scan, offset: u64) -> bool {
 
 /// Whether the lines around an error say that the program goes on without what failed: those after
 /// it, behind its trace, or the one before its traceback.
-fn is_overcome(scan: &Scan, lines: &[Line], offset: u64) -> bool {
+fn is_overcome(scan: &Scan, lines: &[Told], offset: u64) -> bool {
     let own = scan
         .blocks
         .iter()
@@ -211,7 +279,7 @@ fn of_all(text: &str) -> bool {
 
 /// Whether a test runner sums up that nothing failed that should not have: pytest, unittest, ctest,
 /// cargo, go, node, prove.
-fn is_passed(lines: &[Line]) -> bool {
+fn is_passed(lines: &[Told]) -> bool {
     let last = &lines[lines.len().saturating_sub(SUMMARY)..];
     let failed = last.iter().any(|line| {
         let text = line.text.trim();

@@ -6,7 +6,7 @@
 
 use jiff::civil::DateTime;
 
-use super::silence::stamp;
+use crate::logs::line_time;
 
 /// What a checkpoint is called.
 const NAMES: [&str; 3] = ["checkpoint", "ckpt", "restart file"];
@@ -23,7 +23,7 @@ const NOT: [&str; 13] = [
 pub fn last_checkpoint(log: &str) -> Option<DateTime> {
     let (mut now, mut last) = (None, None);
     for line in log.lines() {
-        now = stamp(line).or(now);
+        now = line_time(line).or(now);
         if is_saved(line) {
             last = now.or(last);
         }

@@ -30,6 +30,7 @@ mod submission;
 mod tests;
 mod waiting;
 
+pub use aftermath::good_ending;
 pub use check::check;
 pub use checkpoint::last_checkpoint;
 pub use judge::{decide, decide_text};

@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::line::is_official;
 use super::{Facts, LogFacts};
-use crate::logs::Line;
+use crate::logs::{cancelled_at, line_time};
 use crate::model::{BaseState, Span};
 
 /// A shorter silence is none.
@@ -58,14 +58,27 @@ impl fmt::Display for Silence {
 /// The silence before the end of a run that lasted until its time limit; `None` where there was none,
 /// or it is not known.
 pub fn silence(facts: &Facts<'_>) -> Option<Silence> {
-    let job = facts.job.filter(|job| job.state.base == BaseState::Timeout)?;
-    let (ended, elapsed) = (job.ended.get()?, job.elapsed.get()?);
     if !facts.logs_complete {
         return None;
     }
+    let (ended, said, elapsed) = match facts.job {
+        Some(job) if job.state.base == BaseState::Timeout => {
+            (job.ended.get(), None, job.elapsed.get()?)
+        }
+        Some(_) => return None,
+        // Without a record the scheduler's last words tell the end, and the first line the begin.
+        None => {
+            let said = facts.logs.iter().find_map(killed_at)?;
+            (None, Some(said), since_the_first_line(facts, said)?)
+        }
+    };
     let mut shortest: Option<(Span, Option<Span>)> = None;
-    for log in facts.logs.iter().filter(|log| log.scan.size > 0) {
-        let found = of_stream(log, ended)?;
+    let wrote = |log: &&LogFacts<'_>| {
+        log.scan.size > 0
+            && (facts.job.is_some() || !log.scan.tail.iter().all(|line| is_official(&line.text)))
+    };
+    for log in facts.logs.iter().filter(wrote) {
+        let found = of_stream(log, ended, said)?;
         if shortest.is_none_or(|(span, _)| found.0 < span) {
             shortest = Some(found);
         }
@@ -76,59 +89,44 @@ pub fn silence(facts: &Facts<'_>) -> Option<Silence> {
 }
 
 /// How long a stream was silent, and its longest pause before; `None` where that is not known.
-fn of_stream(log: &LogFacts<'_>, ended: Timestamp) -> Option<(Span, Option<Span>)> {
+fn of_stream(
+    log: &LogFacts<'_>,
+    ended: Option<Timestamp>,
+    said: Option<DateTime>,
+) -> Option<(Span, Option<Span>)> {
     let tail = &log.scan.tail;
     let own = tail.iter().rposition(|line| !is_official(&line.text)).map_or(0, |last| last + 1);
     let (own, official) = tail.split_at(own);
-    let times: Vec<DateTime> = own.iter().filter_map(time).collect();
+    let times: Vec<DateTime> = own.iter().filter_map(|line| line_time(&line.text)).collect();
     let pause = (times.len() >= TIMES).then(|| {
         let apart = times.windows(2).map(|pair| pair[1].duration_since(pair[0]).as_secs());
         Span::seconds(apart.max().and_then(|most| u64::try_from(most).ok()).unwrap_or(0))
     });
-    let span = if let Some(said) = official.iter().find_map(cancelled_at) {
-        // Of a last line that tells no time nobody knows when it was written.
-        let last = own.last().map(time)??;
-        said.duration_since(last)
-    } else if official.is_empty() {
-        let written = log.scan.modified?;
-        // Somebody wrote to it since: its time tells nothing.
-        (written <= ended.checked_add(CLOCKS).ok()?).then(|| ended.duration_since(written))?
-    } else {
-        return None;
-    };
+    let span =
+        if let Some(said) = official.iter().find_map(|line| cancelled_at(&line.text)).or(said) {
+            // Of a last line that tells no time nobody knows when it was written.
+            let last = own.last().and_then(|line| line_time(&line.text))?;
+            said.duration_since(last)
+        } else if let (true, Some(ended)) = (official.is_empty(), ended) {
+            let written = log.scan.modified?;
+            // Somebody wrote to it since: its time tells nothing.
+            (written <= ended.checked_add(CLOCKS).ok()?).then(|| ended.duration_since(written))?
+        } else {
+            return None;
+        };
     Some((Span::seconds(u64::try_from(span.as_secs()).unwrap_or(0)), pause))
 }
 
-fn time(line: &Line) -> Option<DateTime> {
-    stamp(&line.text)
+/// When the scheduler ended a run for its time, by its own last words.
+fn killed_at(log: &LogFacts<'_>) -> Option<DateTime> {
+    let mut official = log.scan.tail.iter().filter(|line| is_official(&line.text));
+    official.find_map(|line| cancelled_at(&line.text).filter(|_| line.text.contains("TIME LIMIT")))
 }
 
-/// The time at the beginning of a line: `2026-11-30 10:34:25`, behind a bracket or a level too.
-pub(super) fn stamp(line: &str) -> Option<DateTime> {
-    const FAR: usize = 24;
-    let text = line.as_bytes();
-    (0..text.len().min(FAR)).find_map(|at| civil(text.get(at..at + 19)?))
-}
-
-/// The time in `CANCELLED AT 2024-11-14T21:08:27 DUE TO TIME LIMIT`.
-fn cancelled_at(line: &Line) -> Option<DateTime> {
-    let (_, rest) = line.text.split_once("CANCELLED AT ")?;
-    civil(rest.as_bytes().get(..19)?)
-}
-
-fn civil(text: &[u8]) -> Option<DateTime> {
-    let form = b"dddd-dd-dd dd:dd:dd";
-    let fits = |(byte, form): (&u8, &u8)| match form {
-        b'd' => byte.is_ascii_digit(),
-        b'-' => matches!(byte, b'-' | b'/'),
-        b' ' => matches!(byte, b' ' | b'T' | b'_'),
-        _ => byte == form,
-    };
-    if !text.iter().zip(form).all(fits) {
-        return None;
-    }
-    let number =
-        |from: usize, to: usize| std::str::from_utf8(&text[from..to]).ok()?.parse::<i16>().ok();
-    let small = |from: usize| i8::try_from(number(from, from + 2)?).ok();
-    DateTime::new(number(0, 4)?, small(5)?, small(8)?, small(11)?, small(14)?, small(17)?, 0).ok()
+/// How long the run took at least: from the earliest time that is told.
+fn since_the_first_line(facts: &Facts<'_>, ended: DateTime) -> Option<Span> {
+    let lines = facts.logs.iter().flat_map(|log| &log.scan.tail);
+    let own = lines.filter(|line| !is_official(&line.text));
+    let first = own.filter_map(|line| line_time(&line.text)).min()?;
+    Some(Span::seconds(u64::try_from(ended.duration_since(first).as_secs()).ok()?))
 }

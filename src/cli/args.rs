@@ -126,19 +126,20 @@ pub(super) enum Command {
 
 #[derive(Debug, Args)]
 pub(super) struct Diagnose {
-    /// Job ids: 123, 123_4 (array task), 123+1 (component), 123;cluster
+    /// Job ids: 123, 123_4 (array task), 123+1 (component), 123;cluster; - reads a text from
+    /// standard input, as --text - does
     #[arg(value_name = "JOB", conflicts_with_all = ["log", "text"])]
     pub(super) ids: Vec<String>,
 
     /// Look for logs in this directory too
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["log", "text"])]
     pub(super) log_dir: Vec<PathBuf>,
 
     /// Ask the cluster again for limits of partitions that were remembered
     #[arg(long, conflicts_with_all = ["log", "text"])]
     pub(super) fresh: bool,
 
-    /// Diagnose these logs, without any accounting
+    /// Diagnose these logs, without any accounting; - reads standard input
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(super) log: Vec<PathBuf>,
 
@@ -151,15 +152,15 @@ pub(super) struct Diagnose {
     pub(super) ticket: bool,
 
     /// The batch script that belongs to --log
-    #[arg(long, value_name = "FILE", requires = "log")]
+    #[arg(long, value_name = "FILE", requires = "log", conflicts_with_all = ["ids", "text"])]
     pub(super) script: Option<PathBuf>,
 
     /// How the job of --log ended [default: as its logs tell]
-    #[arg(long, value_name = "STATE", requires = "log")]
+    #[arg(long, value_name = "STATE", requires = "log", conflicts_with_all = ["ids", "text"])]
     pub(super) state: Option<String>,
 
     /// The exit code of the job of --log: CODE or CODE:SIGNAL
-    #[arg(long, value_name = "EXIT", requires = "log")]
+    #[arg(long, value_name = "EXIT", requires = "log", conflicts_with_all = ["ids", "text"])]
     pub(super) exit_code: Option<String>,
 
     /// Show what the score of each note is made of

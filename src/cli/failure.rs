@@ -83,6 +83,7 @@ pub(super) fn of_answer(error: &AnswerError) -> (Exit, Option<String>) {
         ),
         AnswerError::Saved(_) => (Exit::QueryFailed, hint("name a file that sacct printed")),
         AnswerError::File(_) => (Exit::QueryFailed, hint("name a regular file that you may read")),
+        AnswerError::NothingToRead(_) => (Exit::Usage, hint("pipe a log into it, or name a file")),
         AnswerError::Results(_) => (Exit::QueryFailed, None),
         AnswerError::NoDryRun => {
             (Exit::CannotAsk, hint("jobwise where judges by rules and nodes without it"))
@@ -133,9 +134,7 @@ fn of_scheduler(error: &SchedError) -> (Exit, Option<String>) {
         }
         SchedError::UnknownUser { .. } => (Exit::No, hint("-u takes login names and numeric ids")),
         SchedError::UnknownCluster { .. } => (Exit::No, hint("sacctmgr list clusters names them")),
-        SchedError::NotInDemo(_) => {
-            (Exit::CannotAsk, hint("without --demo your own cluster is asked"))
-        }
+        SchedError::NotInDemo(_) => (Exit::No, hint("without --demo your own cluster is asked")),
         SchedError::NotRecorded { .. } => {
             (Exit::CannotAsk, hint("record it where the cluster is, with --record"))
         }

@@ -299,7 +299,8 @@ fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Resul
         let message = "no job was named".to_owned();
         return Err(usage(message, "name its id, or give --log FILE or --text TEXT"));
     }
-    let mut diagnoses = if let Some(text) = &args.text {
+    let piped = args.ids.as_slice() == ["-"];
+    let mut diagnoses = if let Some(text) = args.text.as_deref().or(piped.then_some("-")) {
         answer::diagnose::diagnose_text(world, &text_of(text)?)?
     } else if args.log.is_empty() {
         let hints = Hints { log_dirs: args.log_dir.clone() };
@@ -314,15 +315,14 @@ fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Resul
         answer::diagnose::diagnose_given(world, &given)?
     };
     diagnoses.scores = args.scores;
-    // One id without an answer is told as an error; among several it stands beside the answers.
+    // One id without an answer is an error; among several it is told beside the answers.
     if let ([], [_]) = (diagnoses.diagnoses.as_slice(), diagnoses.failures.as_slice())
-        && printer.format == Format::Text
+        && let Some(failure) = diagnoses.failures.pop()
     {
-        let mut failures = diagnoses.failures;
-        if let Some(failure) = failures.pop() {
-            return Err(failure.error.into());
-        }
-        return Ok(Exit::No);
+        return Err(failure.error.into());
+    }
+    for failure in &diagnoses.failures {
+        complain(&format!("{}: {}", failure.id, failure.error), None);
     }
     if args.ticket && printer.format == Format::Text {
         printer.print_ticket(&diagnoses)?;
@@ -338,14 +338,21 @@ fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Resul
 /// The text itself, or what comes from standard input, of which a person pastes no more than this.
 fn text_of(text: &str) -> Result<Vec<u8>, Failure> {
     const MOST: u64 = 64 << 20;
+    let nothing = |what: &str| {
+        usage(format!("there is nothing to read: {what} is empty"), "paste what sbatch printed")
+    };
     if text != "-" {
-        return Ok(text.as_bytes().to_vec());
+        let is_empty = text.trim().is_empty();
+        return if is_empty { Err(nothing("the text")) } else { Ok(text.as_bytes().to_vec()) };
     }
     let mut bytes = Vec::new();
     io::stdin().lock().take(MOST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MOST {
         let message = "standard input holds more than 64 MiB".to_owned();
-        return Err(usage(message, "save it, and read it with --log FILE"));
+        return Err(usage(message, "a log of any size is read with --log - or --log FILE"));
+    }
+    if bytes.trim_ascii().is_empty() {
+        return Err(nothing("standard input"));
     }
     Ok(bytes)
 }

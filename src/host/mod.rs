@@ -15,6 +15,7 @@ mod manifest;
 mod nodetop;
 pub mod packages;
 mod packed;
+mod piped;
 mod recording;
 mod replay;
 mod store;
@@ -74,6 +75,12 @@ pub trait Runner: Sync {
     /// may point at what only the caller may read.
     fn open_itself(&self, path: &Path) -> Result<Box<dyn Content>, FileError> {
         self.open(path)
+    }
+
+    /// Reads what somebody pipes in to its end: standard input for `-`, else a FIFO that was named. Only
+    /// the machine itself can.
+    fn piped(&self, path: &Path) -> Result<Box<dyn Content>, FileError> {
+        Err(FileError::new(path, FileErrorKind::Special))
     }
 
     /// The names in a directory, sorted.

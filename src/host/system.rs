@@ -18,6 +18,7 @@ use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::file::within;
+use super::piped::Piped;
 use super::{Caller, Cmd, Content, ExecError, FileError, FileErrorKind, Finished, Runner, allow};
 
 /// Scheduler commands that may run at once: a controller is shared by thousands of users.
@@ -103,6 +104,10 @@ impl Runner for System {
 
     fn open_itself(&self, path: &Path) -> Result<Box<dyn Content>, FileError> {
         open(path, OFlags::NONBLOCK | OFlags::NOFOLLOW)
+    }
+
+    fn piped(&self, path: &Path) -> Result<Box<dyn Content>, FileError> {
+        piped(path)
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the door")]
@@ -421,6 +426,28 @@ fn open(path: &Path, flags: OFlags) -> Result<Box<dyn Content>, FileError> {
     let modified = metadata.modified().ok().and_then(|time| Timestamp::try_from(time).ok());
     let owner = std::os::unix::fs::MetadataExt::uid(&metadata);
     Ok(Box::new(OpenFile { file, size: metadata.len(), modified, owner }))
+}
+
+fn piped(path: &Path) -> Result<Box<dyn Content>, FileError> {
+    let io = |error: io::Error| FileError::from_io(path, &error);
+    if path.as_os_str() == "-" {
+        return Ok(Box::new(Piped::read(&mut io::stdin().lock()).map_err(io)?));
+    }
+    // A FIFO to which nobody writes is empty; of one to which somebody does, its end is waited for.
+    let mut file = OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(path)
+        .map_err(io)?;
+    let special = || FileError::new(path, FileErrorKind::Special);
+    let kind = file.metadata().map_err(io)?.file_type();
+    if !std::os::unix::fs::FileTypeExt::is_fifo(&kind) {
+        return Err(special());
+    }
+    let flags = rustix::fs::fcntl_getfl(&file).map_err(|error| io(error.into()))?;
+    rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK).map_err(|error| io(error.into()))?;
+    let kept = Piped::read(&mut file).map_err(io)?;
+    if kept.size() == 0 { Err(special()) } else { Ok(Box::new(kept)) }
 }
 
 #[cfg(test)]

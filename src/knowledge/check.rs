@@ -100,13 +100,26 @@ pub fn check(families: &[Family], holds_stem: &dyn Fn(&str) -> bool) -> Vec<Find
         }
         check_signals(family, holds_stem, &mut find);
         check_placeholders(family, &mut findings);
+        check_instances(family, &mut findings);
     }
     findings
 }
 
-/// What an answer knows beside the values that signals capture: the job, its partition, the node it
-/// ran on where that is one, and the changes that are proposed.
-pub const VALUES: [&str; 6] = ["job", "partition", "node", "memory", "time", "exclude"];
+/// What an answer knows beside the values that signals capture: the job, its array, partition and
+/// account, the node it ran on where that is one, the job that it waits for, the package of a module,
+/// and the changes that are proposed.
+pub const VALUES: [&str; 10] = [
+    "job",
+    "array",
+    "partition",
+    "account",
+    "node",
+    "parent",
+    "package",
+    "memory",
+    "time",
+    "exclude",
+];
 
 /// A place that nothing ever fills in is a misspelt name.
 fn check_placeholders(family: &Family, findings: &mut Vec<Finding>) {
@@ -122,6 +135,35 @@ fn check_placeholders(family: &Family, findings: &mut Vec<Finding>) {
             );
             let line = Some(section.line);
             findings.push(Finding { line, ..Finding::about(family, what) });
+        }
+    }
+}
+
+/// A value that looks like one of somebody's job reads as one of this job: it has to be filled in, or to
+/// be no more than a name for it.
+fn check_instances(family: &Family, findings: &mut Vec<Finding>) {
+    /// The bus id of a device, a peer with its port, an address, a node or a job behind an option.
+    const INSTANCE: &str = r"(?x)
+        \b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}
+        | \b[a-z][a-z-]*\d+<\d+>
+        | \b(?:[1-9]\d{0,2})(?:\.\d{1,3}){3}\b
+        | (?:--exclude=|--nodelist=|-w[ ]|ExcNodeList=|^)[a-z]{1,6}-?\d{2,4}(?:[ ]|$)
+        | (?:JobId=|--jobid=|--jobs=|-j[ ]|scancel[ ]|release[ ]|jobwise[ ]diagnose[ ])\d+";
+    /// Types of numbers, and addresses of the machine itself.
+    const GENERAL: [&str; 7] = ["bf16", "fp16", "fp32", "fp64", "int8", "127.0.0.1", "x86"];
+    let Ok(instance) = Regex::new(INSTANCE) else { return };
+    let steps = family.sections.iter().filter(|section| section.heading == "Fixes");
+    for section in steps {
+        let plain = super::filled(&section.markdown, &|_| Some("VALUE".to_owned()));
+        for code in plain.split('`').skip(1).step_by(2) {
+            let found = instance.find(code).map(|found| found.as_str().trim());
+            if let Some(found) = found.filter(|found| !GENERAL.contains(found)) {
+                let what = format!(
+                    "'{found}' in a step reads as a fact of the job: capture it and write \
+                     {{name|WORD}}"
+                );
+                findings.push(Finding { line: Some(section.line), ..Finding::about(family, what) });
+            }
         }
     }
 }
@@ -211,7 +253,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_mistake_is_found() {
-        let text = "---\nfamily: bad\ntitle: t\ndomain: user\nstates: [BROKEN]\nyields_to: [nobody]\nsources: [\"ftp://x\"]\nsignals:\n  - {id: a, from: log, role: root, literal: boom, regex: '(', weight: 2, example: boom}\n  - {id: b, from: log, role: root, literal: boom, example: bang}\n  - {id: a, when: {exit: x}, role: root}\n---\n## Fixes\n\nDo {wrong|it} on {node|NODE}.\n## Verify\n";
+        let text = "---\nfamily: bad\ntitle: t\ndomain: user\nstates: [BROKEN]\nyields_to: [nobody]\nsources: [\"ftp://x\"]\nsignals:\n  - {id: a, from: log, role: root, literal: boom, regex: '(', weight: 2, example: boom}\n  - {id: b, from: log, role: root, literal: boom, example: bang}\n  - {id: a, when: {exit: x}, role: root}\n---\n## Fixes\n\nDo {wrong|it} on {node|NODE}, `srun -w cn07` and `bd019<47861>`, in `bf16`.\n## Verify\n";
         let family = parse("bad.md", text, Provenance::BuiltIn).expect("it has the form");
         let told: Vec<String> = check(&[family], &|_| false).into_iter().map(|f| f.what).collect();
         let told = told.join("\n");
@@ -228,6 +270,8 @@ mod tests {
             "regex parse error",
             "the exit 'x'",
             "fills in 'wrong'",
+            "'-w cn07' in a step",
+            "'bd019<47861>' in a step",
         ] {
             assert!(told.contains(part), "{part} is missing in:\n{told}");
         }

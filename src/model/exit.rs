@@ -72,7 +72,10 @@ impl Exit {
         if self.signal != 0 {
             return format!("{self} ({})", self.in_words());
         }
-        let other = self.codes().get(1).map(|code| match meaning(*code) {
+        // Programs end with small codes of their own every day: that they may stand for an interrupt
+        // puzzles more people than it helps.
+        let other = self.codes().get(1).copied().filter(|_| !matches!(self.code, 1..=3 | 5));
+        let other = other.map(|code| match meaning(code) {
             Some(meaning) => format!("or {code}: {meaning}"),
             None => format!("or {code}"),
         });
@@ -185,6 +188,7 @@ mod tests {
         assert_eq!(explained(127, 0, true), "127:0 (command not found, or 255)");
         assert_eq!(explained(127, 0, false), "127:0 (command not found)");
         assert_eq!(explained(11, 0, true), "11:0 (or 139: killed by SIGSEGV)");
+        assert_eq!(explained(2, 0, true), "2:0");
         assert_eq!(explained(139, 0, false), "139:0 (killed by SIGSEGV)");
         assert_eq!(explained(0, 125, true), "0:125 (out of memory)");
         assert_eq!(explained(0, 9, true), "0:9 (killed by SIGKILL)");

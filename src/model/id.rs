@@ -138,8 +138,12 @@ impl fmt::Display for JobId {
     }
 }
 
+/// Nobody's job has the number 0: it stands for an id that is not known.
 impl Serialize for JobId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.number == 0 {
+            return serializer.serialize_none();
+        }
         serializer.collect_str(self)
     }
 }

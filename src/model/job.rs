@@ -48,7 +48,8 @@ pub struct Job {
     pub id: JobId,
     /// The scheduler's own id of this array task or component, where it differs.
     pub raw_id: Known<u64>,
-    /// The name.
+    /// The name; empty where it is not known.
+    #[serde(serialize_with = "known_name")]
     pub name: String,
     /// The owner's login name.
     pub user: Option<String>,
@@ -137,6 +138,11 @@ pub struct Job {
     pub recorded: BTreeMap<String, String>,
     /// Where the record came from.
     pub source: Source,
+}
+
+/// What is not known is null, not an empty text.
+fn known_name<S: serde::Serializer>(name: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    Some(name).filter(|name| !name.is_empty()).serialize(serializer)
 }
 
 impl Job {

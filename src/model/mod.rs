@@ -17,6 +17,7 @@ mod limits;
 mod node;
 mod node_use;
 mod notice;
+mod pace;
 mod queue;
 pub mod request;
 mod run;
@@ -41,6 +42,7 @@ pub use limits::{Limits, Most};
 pub use node::{Cpus, Gres, GresKind, Node, NodeBase, NodeFlag, NodeMemory, NodeReason, NodeState};
 pub use node_use::{GpuUse, NodeUse};
 pub use notice::{Level, Notice};
+pub use pace::{Pace, Rest};
 pub use queue::{Allowed, Queue, QueueState, Sharing};
 pub use run::{
     Allowance, FlatError, FlatField, History, Idle, Maybe, Names, Owner, Part as RunPart,

@@ -24,6 +24,12 @@ pub fn after_time_limit(limit: Span) -> Span {
     Span::seconds(limit.as_seconds().saturating_mul(3).div_ceil(2))
 }
 
+/// What to ask for where a run's own progress tells how long all of it takes: a quarter more, for the
+/// start and for a slower node.
+pub fn after_progress(needed: Span) -> Span {
+    Span::seconds(needed.as_seconds().saturating_mul(5).div_ceil(4))
+}
+
 /// To 50 MiB steps up to 1000 MiB, then 1, 4 and 16 GiB.
 #[must_use]
 pub fn round_memory(amount: Bytes) -> Bytes {

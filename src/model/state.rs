@@ -143,6 +143,9 @@ impl fmt::Display for State {
 
 impl Serialize for State {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.text.is_empty() {
+            return serializer.serialize_none();
+        }
         serializer.serialize_str(&self.text)
     }
 }

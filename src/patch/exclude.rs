@@ -20,9 +20,10 @@ pub(super) fn propose(
 ) -> Result<Proposal, String> {
     let job = target.job;
     let only = job.node_list.as_ref().filter(|_| job.nodes.get() == Some(1));
-    let node = job.failed_node.as_ref().or(only).ok_or_else(|| {
-        let nodes = job.node_list.as_deref().unwrap_or("several nodes");
-        format!("which node of {nodes} failed is not recorded")
+    let node = job.failed_node.as_deref().or(only.map(String::as_str)).or(target.node);
+    let node = node.ok_or_else(|| match &job.node_list {
+        Some(nodes) => format!("which node of {nodes} failed is not recorded"),
+        None => "on which node it ran is not known: leave that one out with --exclude".to_owned(),
     })?;
     let wanted = sources.setting(&["nodelist"])?;
     if wanted.given().is_some() {

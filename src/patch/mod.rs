@@ -19,7 +19,7 @@ mod time;
 
 use serde::Serialize;
 
-use crate::model::{Bytes, Edit, Job, Limits, Span};
+use crate::model::{Bytes, Edit, Job, Limits, Pace, Span};
 use script_edit::Edits;
 use setting::Sources;
 
@@ -40,6 +40,10 @@ pub struct Target<'a> {
     pub memory: Option<Suggestion<'a, Bytes>>,
     /// The time limit that they ask for.
     pub time: Option<Suggestion<'a, Span>>,
+    /// How far its log says that it got.
+    pub pace: Option<Pace>,
+    /// The node that failed, where the log names one.
+    pub node: Option<&'a str>,
     /// Virtual environments that lie in the job's directory.
     pub environments: &'a [String],
     /// The directory of the logs, when it does not exist.

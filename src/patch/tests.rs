@@ -49,6 +49,8 @@ fn target<'a>(script: &'a str, job: &'a Job) -> Target<'a> {
         limits: None,
         memory: None,
         time: None,
+        pace: None,
+        node: None,
         environments: &[],
         missing_directory: None,
     }

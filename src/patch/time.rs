@@ -3,7 +3,7 @@
 use super::script_edit::Edits;
 use super::setting::{Sources, steps_have_their_own};
 use super::{Proposal, Target};
-use crate::model::request::{after_time_limit, round_time};
+use crate::model::request::{after_progress, after_time_limit, round_time};
 use crate::model::{BaseState, Known, Limits, Span};
 
 pub(super) fn propose(
@@ -25,7 +25,13 @@ pub(super) fn propose(
     let base = ran_with.or(asked).ok_or("the job's time limit is not known")?;
     let mut limit = round_time(after_time_limit(base)).as_seconds();
     let mut because = format!("it ran into its limit of {base}; half as much again, rounded up");
-    if let Some(suggestion) = target.time.filter(|suggestion| suggestion.value > base) {
+    let mut needed = None;
+    // What the run itself showed counts for more than what others took.
+    if let Some((whole, words)) = whole(target, base) {
+        needed = Some(whole);
+        limit = round_time(after_progress(whole)).as_seconds();
+        because = format!("{words}: {whole} in all, and a quarter, rounded up");
+    } else if let Some(suggestion) = target.time.filter(|suggestion| suggestion.value > base) {
         limit = round_time(suggestion.value).as_seconds();
         because = format!("runs of this work: {}", suggestion.because);
     }
@@ -35,6 +41,13 @@ pub(super) fn propose(
     if let Some(most) = target.limits.and_then(Limits::longest)
         && limit > most.value.as_seconds()
     {
+        if let Some(whole) = needed.filter(|whole| *whole > most.value) {
+            return Err(format!(
+                "it does not fit: at the pace of its log the work takes {whole}, and {}: save \
+                 checkpoints and continue in further jobs, or use one that allows more",
+                most.whose
+            ));
+        }
         if most.value <= base {
             return Err(format!(
                 "{}: use one that allows more, or save checkpoints and continue in a further job",
@@ -49,6 +62,16 @@ pub(super) fn propose(
         return Err(format!("{}, and the job ran with {base}", setting.in_words()));
     }
     sources.set(&setting, "time", &limit.to_string(), because, edits)
+}
+
+/// How long all of the work takes by the progress that the log tells, and the arithmetic; `None` where
+/// it tells none, or one that would have fitted.
+fn whole(target: &Target<'_>, base: Span) -> Option<(Span, String)> {
+    let pace = target.pace?;
+    let elapsed = target.job.elapsed.get().unwrap_or(base);
+    let whole = pace.needed(elapsed)?;
+    let fits = after_progress(whole) <= base;
+    (!fits).then(|| (whole, pace.in_words(elapsed).to_string()))
 }
 
 /// Reads a limit as `sbatch` does; zero and the words for it are no limit.

@@ -8,8 +8,9 @@ use super::{Report, kb};
 use crate::answer::diagnose::{
     AnsweredBy, ChildJob, Closest, Diagnoses, Diagnosis, Fix, LogReport, Offer, Waiting, Wrapped,
 };
+use crate::capacity::gates::Gate;
 use crate::knowledge::Provenance;
-use crate::model::{Bytes, Cause, Confidence, Evidence, Job, Notice, Outcome, Place};
+use crate::model::{Bytes, Cause, Confidence, Evidence, Job, Outcome, Place};
 use crate::patch::{self, Patch};
 use crate::text;
 
@@ -41,10 +42,6 @@ impl Report for Diagnoses {
             }
         }
         page.notices(&self.notices)?;
-        for failure in &self.failures {
-            let text = format!("{}: {}", failure.id, failure.error);
-            page.notices(&[Notice::warning("no-answer", text)])?;
-        }
         let judged = self.diagnoses.iter().find(|diagnosis| diagnosis.fix.is_some());
         judged.map_or(Ok(()), |diagnosis| answered_by(page, &diagnosis.answered_by))
     }
@@ -91,6 +88,11 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis, scores: bool) -> io::Result<(
     } else {
         heading(page, &diagnosis.job)?;
     }
+    if let Some(ending) = &diagnosis.ending {
+        let number = ending.line.map(|line| format!(" in line {line}")).unwrap_or_default();
+        let text = format!("no sign of failure; a good end{number}: {}", ending.text);
+        page.entry("cause", MARGIN, Label::Good, &text)?;
+    }
     match diagnosis.verdict.outcome {
         Outcome::Healthy => {
             page.entry("verdict", MARGIN, Label::Good, &nothing_wrong(diagnosis))?;
@@ -104,6 +106,9 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis, scores: bool) -> io::Result<(
             if let Some(first) = diagnosis.verdict.causes.first() {
                 let text = format!("{} ({})", first.title, first.family);
                 page.entry("cause", MARGIN, Label::Strong, &text)?;
+            }
+            for gate in &diagnosis.held {
+                page.entry("limit", MARGIN, Label::Strong, &limit_in_words(gate))?;
             }
         }
         Outcome::Cause => {
@@ -121,8 +126,11 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis, scores: bool) -> io::Result<(
     for offer in &diagnosis.offers {
         page.entry("instead", MARGIN, Label::Strong, &offer_in_words(offer))?;
     }
-    for child in &diagnosis.children {
-        self::child(page, child)?;
+    for parent in &diagnosis.parents {
+        child(page, "parent", parent)?;
+    }
+    for failed in &diagnosis.children {
+        child(page, "child", failed)?;
     }
     if let Some(fix) = &diagnosis.fix {
         self::fix(page, fix)?;
@@ -203,7 +211,13 @@ pub(super) fn offer_in_words(offer: &Offer) -> String {
     }
 }
 
-/// A failed job of a workflow in one sentence.
+/// What a job asks for beside what is allowed, and what to ask for instead.
+pub(super) fn limit_in_words(gate: &Gate) -> String {
+    let lift = gate.lift.as_ref().map(|lift| format!(": {lift}")).unwrap_or_default();
+    format!("{} ({}){lift}", gate.text, gate.source)
+}
+
+/// A job that belongs to another one, in one sentence.
 pub(super) fn child_in_words(child: &ChildJob) -> String {
     let step = child.step.as_deref().map_or_else(String::new, |step| format!("step {step}, "));
     let id = &child.id;
@@ -211,17 +225,24 @@ pub(super) fn child_in_words(child: &ChildJob) -> String {
         let why = child.trouble.as_deref().unwrap_or("unknown");
         return format!("{step}job {id}: not read ({why}); ask: jobwise diagnose {id}");
     };
-    let cause = told.verdict.causes.first().filter(|_| told.verdict.outcome == Outcome::Cause);
-    let cause = cause.map_or_else(
-        || "cause unknown".to_owned(),
-        |cause| format!("{} ({})", cause.title, cause.family),
-    );
+    let named = matches!(told.verdict.outcome, Outcome::Cause | Outcome::Pending);
+    let cause = told.verdict.causes.first().filter(|_| named);
+    let cause = cause.map(|cause| format!("{} ({})", cause.title, cause.family));
+    let cause = cause.unwrap_or_else(|| {
+        let known = match told.verdict.outcome {
+            Outcome::Healthy => "nothing wrong with it",
+            Outcome::Running => "not over yet",
+            Outcome::Pending => "the reason is not known",
+            _ => "cause unknown",
+        };
+        known.to_owned()
+    });
     format!("{step}job {id}, {}: {cause}", told.job.state.text)
 }
 
-/// A failed job of a workflow: what it came to, its evidence, and what to change.
-fn child(page: &mut Page<'_>, child: &ChildJob) -> io::Result<()> {
-    page.entry("child", MARGIN, Label::Strong, &child_in_words(child))?;
+/// A job that belongs to another one: what it came to, its evidence, and what to change.
+fn child(page: &mut Page<'_>, what: &str, child: &ChildJob) -> io::Result<()> {
+    page.entry(what, MARGIN, Label::Strong, &child_in_words(child))?;
     let Some(told) = &child.diagnosis else { return Ok(()) };
     let cause = told.verdict.causes.first().filter(|_| told.verdict.outcome == Outcome::Cause);
     evidence(page, &told.job, "", cause.iter().flat_map(|cause| &cause.evidence).take(2))?;
@@ -265,10 +286,7 @@ fn cause(page: &mut Page<'_>, job: &Job, cause: &Cause) -> io::Result<()> {
 pub(super) fn confidence(cause: &Cause) -> String {
     let Confidence { measured, cases, .. } = cause.confidence;
     let right = (measured * f64::from(cases)).round();
-    format!(
-        "{:.0} % ({right} of {cases} labelled cases with such a score were right)",
-        measured * 100.0
-    )
+    format!("{:.0} % (right in {right} of {cases} known cases as clear as this)", measured * 100.0)
 }
 
 /// Lines of logs with their place above them; what the record says in one paragraph at the end.
@@ -313,11 +331,23 @@ pub(super) fn short<'p>(job: &Job, path: &'p str) -> &'p str {
 }
 
 fn unknown(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
-    page.entry("cause", MARGIN, Label::Strong, "unknown: the evidence does not decide")?;
-    for guess in diagnosis.verdict.causes.iter().take(3) {
+    let verdict = &diagnosis.verdict;
+    let silent = verdict.causes.is_empty() && verdict.consequences.is_empty();
+    let text = if diagnosis.job.state.text.is_empty() && silent {
+        "unknown: the text speaks neither of a failure nor of a good end"
+    } else {
+        "unknown: the evidence does not decide"
+    };
+    page.entry("cause", MARGIN, Label::Strong, text)?;
+    for guess in verdict.causes.iter().take(3) {
         let text = format!("perhaps {} ({}), {}", guess.title, guess.family, confidence(guess));
         page.entry("guess", MARGIN, Label::Plain, &text)?;
         evidence(page, &diagnosis.job, "", guess.evidence.iter().take(1))?;
+        let known = diagnosis.guesses.iter().find(|known| known.family == guess.family);
+        if let Some(first) = known.and_then(|known| known.verify.first()) {
+            page.entry("check", MARGIN, Label::Plain, first)?;
+        }
+        page.entry("more", MARGIN, Label::Dim, &format!("jobwise kb show {}", guess.family))?;
     }
     evidence(page, &diagnosis.job, "seen", diagnosis.verdict.consequences.iter().take(EVIDENCE))?;
     for log in &diagnosis.logs {

@@ -9,7 +9,9 @@ use std::io;
 
 use jiff::Timestamp;
 
-use super::diagnosis::{child_in_words, confidence, offer_in_words, short, stories, where_to};
+use super::diagnosis::{
+    child_in_words, confidence, limit_in_words, offer_in_words, short, stories, where_to,
+};
 use super::page::{Label, Page};
 use crate::answer::diagnose::{Diagnoses, Diagnosis};
 use crate::model::{BaseState, Cause, Domain, Evidence, Exit, Job, Known, Outcome, Place};
@@ -71,6 +73,8 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
         page.gap()?;
         say(page, &format!("**Asked for:** {report}"))?;
     }
+    list(page, "Limits", diagnosis.held.iter().map(limit_in_words).collect())?;
+    list(page, "Waits for", diagnosis.parents.iter().map(child_in_words).collect())?;
     facts(page, job)?;
 
     let told = cause.map_or(&verdict.consequences, |cause| &cause.evidence);

@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
+use super::reading::Scanned;
 use super::surroundings::Surroundings;
 use super::{Diagnosis, history};
-use crate::classify::{Rules, Silence};
+use crate::classify::{self, Facts, Rules, Silence};
 use crate::history::sizing::{Amount, Basis, Flag, sizing};
 use crate::history::workloads::workloads;
+use crate::logs;
 use crate::model::{
-    Bytes, Edit, History, Idle, Job, JobId, Limits, Notice, Outcome, Run, Span, Verdict,
+    Bytes, Edit, History, Idle, Job, JobId, Limits, Notice, Outcome, Pace, Run, Source, Span,
+    Verdict,
 };
 use crate::patch::{self, Altered, Patch, Refused, Suggestion, Target};
 use crate::sched::SchedError;
@@ -29,12 +32,65 @@ fn first_edits(rules: &Rules, verdict: &Verdict) -> Vec<Edit> {
     edits
 }
 
+/// What the logs of a run tell about a change.
+pub(super) struct Shown {
+    silence: Option<Silence>,
+    pace: Option<Pace>,
+    /// The last line, where it says that the program waited.
+    waits: Option<String>,
+    host: Option<String>,
+}
+
+impl Shown {
+    pub(super) fn of(facts: &Facts<'_>, scanned: &[Scanned]) -> Self {
+        /// Of a thousand ranks the first few tell enough.
+        const LOGS: usize = 4;
+        let scans = || scanned.iter().take(LOGS).map(|log| &log.scan);
+        let paces = scans().filter_map(logs::pace);
+        // Of several that of the one that has most to do.
+        let left = |pace: &Pace| pace.needed(Span::seconds(1 << 20));
+        let pace = paces.max_by_key(left).filter(|_| !scans().any(logs::has_open_rounds));
+        let waits = scans().find_map(logs::standstill).filter(|_| pace.is_none());
+        Self {
+            silence: classify::silence(facts),
+            pace,
+            waits: waits.map(|line| line.text.clone()),
+            host: scanned.iter().take(LOGS).find_map(|log| logs::host(&log.edges())),
+        }
+    }
+
+    /// Why more time would not help.
+    fn stood_still(&self, job: &Job) -> Option<String> {
+        if let Some(line) = &self.waits {
+            let line: String = line.trim().chars().take(160).collect();
+            return Some(format!(
+                "it ended in waiting ('{line}'): more time only lengthens that, so \
+                 find what it waited for"
+            ));
+        }
+        let silence = self.silence.filter(|_| !was_busy(job))?;
+        let most = silence.span.as_seconds() >= silence.elapsed.as_seconds() / 2;
+        (most || silence.is_abrupt()).then(|| {
+            format!(
+                "{silence}: it stood still, so find what it waited for before it gets more time"
+            )
+        })
+    }
+}
+
+/// Whether its CPUs worked at least half of the time: a program may well be quiet while it works.
+fn was_busy(job: &Job) -> bool {
+    let held = job.elapsed.get().zip(job.cpus.get());
+    let held = held.map(|(elapsed, cpus)| elapsed.as_millis().saturating_mul(cpus.max(1)));
+    job.cpu_time.get().zip(held).is_some_and(|(used, held)| used.as_millis() >= held / 2)
+}
+
 /// The change to the script; `None` where there is nothing to change, or nobody speaks of a script.
 /// Adds to the notices what there is to say of both.
 pub(super) fn propose(
     rules: &Rules,
     told: &mut Diagnosis,
-    silence: Option<Silence>,
+    shown: &Shown,
     idle: Idle,
     surroundings: &mut impl Surroundings,
 ) -> Option<Patch> {
@@ -48,12 +104,13 @@ pub(super) fn propose(
     }
     let mut refused = Vec::new();
     if let Some(at) = edits.iter().position(|edit| *edit == Edit::Time) {
-        if let Some(why) = history::had_enough(job, surroundings) {
+        let enough = history::had_enough(job, surroundings);
+        if let Some(why) = enough.or_else(|| shown.stood_still(job)) {
             refused.push(Refused { edit: edits.remove(at), why });
             if edits.is_empty() {
                 return Some(Patch { refused, ..Patch::default() });
             }
-        } else if let Some(silence) = silence {
+        } else if let Some(silence) = shown.silence {
             let text = format!("{silence}: look whether it stood still before it gets more time");
             notices.push(Notice::warning("silent", text));
         }
@@ -93,6 +150,7 @@ pub(super) fn propose(
         }
     };
     let advised = Advised::of(job, past.as_deref(), limits.as_ref(), idle);
+    let node = failed_node(job, verdict, script, shown);
     let target = Target {
         script,
         name: &name,
@@ -101,6 +159,8 @@ pub(super) fn propose(
         limits: limits.as_ref(),
         memory: advised.memory(),
         time: advised.time(),
+        pace: shown.pace,
+        node: node.as_deref(),
         environments: &environments,
         missing_directory: missing.and_then(Path::to_str),
     };
@@ -108,6 +168,24 @@ pub(super) fn propose(
     patch.refused.extend(refused);
     notices.extend(patch.altered.map(not_exact));
     Some(patch)
+}
+
+/// The node to leave out, where the record does not tell: the one that the cause names, or the only one
+/// there was.
+fn failed_node(
+    job: &Job,
+    verdict: &Verdict,
+    script: Option<&[u8]>,
+    shown: &Shown,
+) -> Option<String> {
+    let cause = verdict.causes.first()?;
+    let alone = || {
+        let nodes = script.map(script::parse);
+        let nodes = nodes.as_ref().and_then(|script| script.effective("nodes"));
+        let one = nodes.is_none_or(|asked| asked.value.as_deref() == Some("1"));
+        shown.host.clone().filter(|_| one && job.source == Source::Given)
+    };
+    cause.captures.get("node").cloned().or_else(alone)
 }
 
 /// What sizing advises for the work that a job is a run of.
@@ -250,7 +328,7 @@ fn no_script(tried: &[String]) -> Notice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{BaseState, Known, Maybe, RunPart, Source, State, Tres};
+    use crate::model::{BaseState, Known, Maybe, RunPart, State, Tres};
 
     const GIB: u64 = Bytes::GIB;
 

@@ -78,14 +78,23 @@ pub(super) fn fix(engine: &Engine, verdict: &Verdict) -> Option<Fix> {
 
 /// Fills the values of the job, the verdict and the change into the steps.
 pub(super) fn fill(told: &mut Diagnosis) {
-    let Diagnosis { job, verdict, patch, fix: Some(fix), .. } = told else { return };
+    let Diagnosis { job, verdict, patch, fix, guesses, parents, .. } = told;
+    let known = |name: &str| value(name, job, &BTreeMap::new(), None);
+    for step in guesses.iter_mut().flat_map(|guess| &mut guess.verify) {
+        *step = filled(step, &known);
+    }
+    let Some(fix) = fix else { return };
     let first = verdict
         .causes
         .first()
         .filter(|cause| verdict.outcome != Outcome::Unknown && cause.family == fix.family);
     let nothing = BTreeMap::new();
     let captures = first.map_or(&nothing, |cause| &cause.captures);
-    let value = |name: &str| value(name, job, captures, patch.as_ref());
+    let parent = parents.first().map(|parent| parent.id.clone());
+    let value = |name: &str| match name {
+        "parent" => parent.clone(),
+        _ => value(name, job, captures, patch.as_ref()),
+    };
     for step in &mut fix.steps {
         *step = filled(step, &value);
     }
@@ -110,7 +119,13 @@ fn value(
     }
     let value = match name {
         "job" => (job.id.number > 0).then(|| job.id.to_string()),
+        "array" => (job.id.number > 0).then(|| job.id.number.to_string()),
         "partition" => job.partition.as_ref().or_else(|| captures.get(name)).cloned(),
+        "account" => captures.get(name).or(job.account.as_ref()).cloned(),
+        // Of a module below one what is installed is the whole.
+        "package" => captures.get(name).cloned().or_else(|| {
+            Some(captures.get("module")?.split('.').next().unwrap_or_default().to_owned())
+        }),
         "node" => {
             let only = job.node_list.as_ref().filter(|_| job.nodes.get() == Some(1));
             captures.get(name).or(job.failed_node.as_ref()).or(only).cloned()

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::answer::World;
 use crate::answer::limits::{self, Dated};
-use crate::model::{History, Job, Limits, Notice, Qos, Source};
+use crate::model::{Cluster, History, Job, Limits, Notice, Qos, Source};
 use crate::sched::{Backend, Filter, SchedError, Users};
 
 use super::surroundings::FoundScript;
@@ -26,6 +26,7 @@ pub(in crate::answer) struct Shared<'w> {
     limits: Mutex<BTreeMap<(ClusterName, String), Answer<Limits>>>,
     qualities: Mutex<BTreeMap<ClusterName, Answer<Vec<Qos>>>>,
     pasts: Mutex<BTreeMap<PastKey, Option<Arc<History>>>>,
+    rules: Mutex<BTreeMap<String, Option<Arc<Cluster>>>>,
 }
 
 /// What runs are asked for by: user, partition, and the name where it has no number in it.
@@ -40,6 +41,7 @@ impl<'w> Shared<'w> {
             limits: Mutex::default(),
             qualities: Mutex::default(),
             pasts: Mutex::default(),
+            rules: Mutex::default(),
         }
     }
 
@@ -83,6 +85,15 @@ impl<'w> Shared<'w> {
         };
         let key = (user.clone(), partition.clone(), name.clone());
         locked(&self.pasts).entry(key).or_insert_with(ask).clone()
+    }
+
+    /// The rules that hold back jobs of one's owner; `None` where they cannot be read.
+    pub(super) fn rules(&self, backend: &Backend<'_>, job: &Job) -> Option<Arc<Cluster>> {
+        // The clients name the rules of the cluster at hand.
+        let source = backend.nodes.as_ref().filter(|_| job.id.cluster.is_none())?;
+        let user = job.user.clone()?;
+        let ask = || source.rules(&user).ok().map(Arc::new);
+        locked(&self.rules).entry(user.clone()).or_insert_with(ask).clone()
     }
 
     /// The limits of a job's partition and quality of service, with what to say of them; `None`

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use crate::host::FileErrorKind;
 use crate::logs::{self, Asked, Located};
-use crate::model::{History, Job, JobId, Limits, Notice};
-use crate::sched::{Backend, Reason, SchedError};
+use crate::model::{self, History, Job, JobId, Limits, Notice};
+use crate::sched::{Backend, Reason, SchedError, slurm};
 use crate::script::{self, Script};
 
 use super::shared::Shared;
@@ -44,6 +44,9 @@ pub(in crate::answer) trait Surroundings {
         job: &Job,
         partition: &str,
     ) -> Option<Result<(Limits, Vec<Notice>), SchedError>>;
+
+    /// The rules that hold back jobs of its owner, where they can be read.
+    fn rules(&self, job: &Job) -> Option<Arc<model::Cluster>>;
 
     /// Runs of the same user and partition, where they can be asked for and are answered.
     fn past(&self, job: &Job) -> Option<Arc<History>>;
@@ -135,6 +138,10 @@ impl Surroundings for Cluster<'_, '_> {
         if self.silent { None } else { asked() }
     }
 
+    fn rules(&self, job: &Job) -> Option<Arc<model::Cluster>> {
+        if self.silent { None } else { self.shared.rules(self.backend, job) }
+    }
+
     fn past(&self, job: &Job) -> Option<Arc<History>> {
         if self.silent { None } else { self.shared.past(self.backend, job) }
     }
@@ -176,8 +183,8 @@ pub(in crate::answer) struct AtHand {
 }
 
 impl Surroundings for AtHand {
-    fn explain(&self, _: &str) -> Option<Reason> {
-        None
+    fn explain(&self, reason: &str) -> Option<Reason> {
+        slurm::explain_reason(reason)
     }
 
     fn logs(&mut self, _: &Job) -> Vec<Located> {
@@ -200,6 +207,10 @@ impl Surroundings for AtHand {
     }
 
     fn limits(&self, _: &Job, _: &str) -> Option<Result<(Limits, Vec<Notice>), SchedError>> {
+        None
+    }
+
+    fn rules(&self, _: &Job) -> Option<Arc<model::Cluster>> {
         None
     }
 

@@ -311,7 +311,7 @@ impl<'c> Check<'_, 'c> {
                 let text = text.replace("running jobs", "jobs");
                 let code = format!("MAX_{kind}_{word}");
                 let source = format!("QOS {} limit of jobs", qos.name);
-                gates.push(Gate::shape(code, source, text).lift("wait until one ends"));
+                gates.push(Gate::shape(code, source, text).lift("wait until one ends").clears());
             }
         }
     }
@@ -335,7 +335,8 @@ impl<'c> Check<'_, 'c> {
                     let text =
                         format!("{used} of your jobs {what} under account {account}, {limit} may");
                     let source = format!("account {account} limit of jobs");
-                    gates.push(Gate::shape(code, source, text).lift("wait until one ends"));
+                    gates
+                        .push(Gate::shape(code, source, text).lift("wait until one ends").clears());
                 }
             }
         }
@@ -409,7 +410,9 @@ impl<'c> Check<'_, 'c> {
             {
                 let text = format!("{used} jobs of {what} {name} {verb}, {limit} may");
                 gates.push(
-                    Gate::shape(code, source("limit of jobs"), text).lift("wait until one ends"),
+                    Gate::shape(code, source("limit of jobs"), text)
+                        .lift("wait until one ends")
+                        .clears(),
                 );
             }
         }
@@ -469,7 +472,7 @@ impl<'c> Check<'_, 'c> {
                 );
                 let code = format!("GRP_{}_RUN_MINUTES", code_word(resource));
                 let source = format!("{source} GrpTRESRunMins");
-                gates.push(Gate::shape(code, source, text).lift("a shorter --time"));
+                gates.push(Gate::shape(code, source, text).lift("a shorter --time").clears());
             }
         }
     }
@@ -519,5 +522,5 @@ fn in_use(
     } else {
         "wait until some are given back".to_owned()
     };
-    Gate::shape(code, source, text).lift(lift)
+    Gate::shape(code, source, text).lift(lift).clears()
 }

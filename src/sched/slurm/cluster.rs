@@ -17,7 +17,7 @@ use std::time::Duration;
 use crate::config;
 use crate::host::{Cmd, Runner};
 use crate::model::{
-    AccountUse, Caps, Cluster, Identity, JobId, Known, ReadFailure, Reading, Share,
+    AccountUse, Caps, Cluster, Controller, Identity, JobId, Known, Qos, ReadFailure, Reading, Share,
 };
 
 use super::super::{Found, SchedError};
@@ -89,15 +89,7 @@ impl<'h> Nodes<'h> {
                     let cmd = Cmd::new("squeue", &["--all", "--noheader"]).arg(queued::format());
                     self.read(cmd, |text| queued::jobs(text, clock))
                 });
-                // Which budgets there are has to be known before what is left of them is asked.
-                let qos = scope.spawn(|| {
-                    let qos = self.read(qos_query(), limits::qos);
-                    let budgets = qos
-                        .as_ref()
-                        .map_or_else(|_| String::new(), |qos| limits::with_budgets(qos));
-                    let usage = self.usage(&identity, &budgets);
-                    (qos, usage)
-                });
+                let qos = scope.spawn(|| self.qualities(&identity));
                 let rights = scope.spawn(|| {
                     let cmd = association_query(user_of(&identity)?, here);
                     let columns = &limits::ASSOCIATION_COLUMNS;
@@ -125,11 +117,7 @@ impl<'h> Nodes<'h> {
         let mut qos = part(Reading::Qos, qos, &mut failures);
         let associations = part(Reading::Associations, associations, &mut failures);
         let (account_use, spent) = part(Reading::Usage, usage, &mut failures);
-        for (name, used) in spent {
-            if let Some(qos) = qos.iter_mut().find(|qos| qos.name.eq_ignore_ascii_case(&name)) {
-                qos.group_used = Some(used);
-            }
-        }
+        charge(&mut qos, spent);
         let mut cluster = Cluster {
             backend: "slurm",
             name,
@@ -150,6 +138,51 @@ impl<'h> Nodes<'h> {
         Ok(Found { value: cluster, notices })
     }
 
+    /// The rules alone that hold back a job of a user: partitions, limits, and what is used of
+    /// accounts. Four queries; without the partitions there is no answer.
+    pub fn rules(&self, user: &str) -> Result<Cluster, SchedError> {
+        let mut failures: Vec<ReadFailure> = [
+            Reading::Identity,
+            Reading::Controller,
+            Reading::Nodes,
+            Reading::Reservations,
+            Reading::Jobs,
+        ]
+        .map(|reading| ReadFailure { reading, message: "not asked for".to_owned() })
+        .into();
+        let identity = Identity { user: Some(user.to_owned()), ..Identity::default() };
+        let (queues, (qos, usage), associations) = thread::scope(|scope| {
+            let qos = scope.spawn(|| self.qualities(&identity));
+            let rights = scope.spawn(|| {
+                let columns = &limits::ASSOCIATION_COLUMNS;
+                self.read(association_query(user, None), |text| {
+                    limits::associations(text, columns, None)
+                })
+            });
+            let queues = self.ask(&PARTITIONS, partitions::queues);
+            (queues, joined(qos), joined(rights))
+        });
+        let mut qos = part(Reading::Qos, qos, &mut failures);
+        let (account_use, spent) = part(Reading::Usage, usage, &mut failures);
+        charge(&mut qos, spent);
+        Ok(Cluster {
+            backend: "slurm",
+            name: None,
+            taken_at: self.runner.now(),
+            identity,
+            nodes: Vec::new(),
+            queues: queues?,
+            qos,
+            associations: part(Reading::Associations, associations, &mut failures),
+            account_use,
+            reservations: Vec::new(),
+            jobs: Vec::new(),
+            licences: Vec::new(),
+            controller: Controller::default(),
+            failures,
+        })
+    }
+
     /// What a running job has of each of its nodes.
     pub fn shares(&self, id: &JobId) -> Result<Vec<Share>, SchedError> {
         let cmd = Cmd::new("scontrol", &["--details", "--oneliner", "show", "job"]);
@@ -164,6 +197,18 @@ impl<'h> Nodes<'h> {
     /// Runs a query and reads what it prints.
     fn read<T>(&self, cmd: Cmd, read: impl Fn(&[u8]) -> T) -> Result<T, SchedError> {
         Ok(read(&self.bytes(&cmd.deadline(self.deadline).cap(LIMIT))?))
+    }
+
+    /// The qualities of service, and what is used of the limits of accounts and of theirs.
+    fn qualities(
+        &self,
+        identity: &Identity,
+    ) -> (Result<Vec<Qos>, SchedError>, Result<Usage, SchedError>) {
+        // Which budgets there are has to be known before what is left of them is asked.
+        let qos = self.read(qos_query(), limits::qos);
+        let budgets = qos.as_ref().map_or_else(|_| String::new(), |qos| limits::with_budgets(qos));
+        let usage = self.usage(identity, &budgets);
+        (qos, usage)
     }
 
     /// What is used of the limits of accounts, and of the qualities of service with budgets.
@@ -233,6 +278,15 @@ fn usage_query(user: &str, budgets: &str) -> Cmd {
         return cmd.arg("flags=assoc");
     }
     cmd.arg(format!("qos={budgets}")).arg("flags=assoc,qos")
+}
+
+/// Notes what is used of the budgets of qualities of service.
+fn charge(qos: &mut [Qos], spent: Vec<(String, Caps)>) {
+    for (name, used) in spent {
+        if let Some(qos) = qos.iter_mut().find(|qos| qos.name.eq_ignore_ascii_case(&name)) {
+            qos.group_used = Some(used);
+        }
+    }
 }
 
 /// The result of a thread; its panic goes on here.

@@ -20,6 +20,7 @@ mod numbers;
 mod offers;
 mod partitions;
 mod past;
+mod pasted;
 mod probe;
 mod queued;
 pub mod quirks;
@@ -65,6 +66,7 @@ use release::{Release, Version};
 use rows::{Reader, Row};
 
 pub use cluster::Nodes;
+pub use pasted::pasted;
 pub use probe::{Answer, Probe, Question};
 pub use unnamed::unnamed;
 
@@ -103,6 +105,11 @@ pub(super) fn detect<'h>(
         probe,
         explain,
     })
+}
+
+/// What a reason for waiting means, where nobody can be asked.
+pub fn explain_reason(reason: &str) -> Option<super::Reason> {
+    reasons::explain(reason)
 }
 
 /// A record of accounting from its fields by `sacct`'s names, read as one that `sacct` printed:

@@ -20,6 +20,16 @@ pub(super) fn explain(reason: &str) -> Option<Reason> {
     rows.max_by_key(|(length, _)| *length).map(|(_, reason)| reason)
 }
 
+/// Whether a text is one of these words, and nothing else.
+pub(super) fn is_reason(text: &str) -> bool {
+    words().any(|word| word == text)
+}
+
+/// The words.
+pub(super) fn words() -> impl Iterator<Item = &'static str> {
+    TABLE.lines().filter_map(|line| Some(line.split_once('\t')?.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
