@@ -14,6 +14,7 @@ mod manifest;
 mod nodetop;
 pub mod packages;
 mod packed;
+mod piece;
 mod recording;
 mod replay;
 mod store;
