@@ -13,6 +13,7 @@ mod queue;
 mod usage;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -164,7 +165,7 @@ impl Term {
 #[derive(Debug)]
 pub struct Gates<'c> {
     cluster: &'c Cluster,
-    nodes: BTreeMap<&'c str, Vec<Free<'c>>>,
+    nodes: BTreeMap<&'c str, Vec<Arc<Free<'c>>>>,
     usage: Usage<'c>,
 }
 
@@ -175,7 +176,7 @@ impl<'c> Gates<'c> {
     }
 
     /// The nodes of a queue, as one of its jobs could have them.
-    pub fn nodes(&self, queue: &Queue) -> &[Free<'c>] {
+    pub fn nodes(&self, queue: &Queue) -> &[Arc<Free<'c>>] {
         self.nodes.get(queue.name.as_str()).map_or(&[], Vec::as_slice)
     }
 
