@@ -348,15 +348,11 @@ impl NodeFilter {
 
     /// The rows, in order, and how many there are in all.
     pub(super) fn rows(&self, cluster: &Cluster, frees: &Frees<'_>) -> (Vec<NodeRow>, usize) {
-        let chosen: Vec<Arc<Free<'_>>> = frees
-            .nodes
-            .iter()
-            .filter(|free| self.takes(free))
-            .map(|free| self.seen_from_queue(cluster, free))
+        let chosen = frees.nodes.iter().filter(|free| self.takes(free));
+        let mut chosen: Vec<(Natural<'_>, Arc<Free<'_>>)> = chosen
+            .map(|free| (Natural::new(&free.node.name), self.seen_from_queue(cluster, free)))
             .collect();
         let key = |free: &Free<'_>| (free.gpus.get().unwrap_or(0), free.cpus.get().unwrap_or(0));
-        let mut chosen: Vec<_> =
-            chosen.into_iter().map(|free| (Natural::new(&free.node.name), free)).collect();
         chosen.sort_by(|(name_a, a), (name_b, b)| {
             let order = match self.sort {
                 Sort::Room => (b.class.gives_now().cmp(&a.class.gives_now()))
