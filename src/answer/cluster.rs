@@ -126,15 +126,16 @@ impl QueueRow {
             advertised_idle = sums.nodes_idle;
             sums.give_nothing();
         }
-        let mut gpu_models: BTreeMap<String, u64> = BTreeMap::new();
+        let mut gpu_models: BTreeMap<&str, u64> = BTreeMap::new();
         for free in nodes {
-            let mut models: Vec<String> = free.node.gpu_models().map(model_name).collect();
+            let mut models: Vec<&str> = free.node.gpu_models().map(model_name).collect();
             models.sort_unstable();
             models.dedup();
             for model in models {
                 *gpu_models.entry(model).or_default() += 1;
             }
         }
+        let gpu_models = gpu_models.into_iter().map(|(model, nodes)| (model.to_owned(), nodes));
         let dedicated_to = match &queue.accounts {
             Allowed::Only(names) if names.len() <= 2 => names.clone(),
             _ => Vec::new(),
@@ -152,7 +153,7 @@ impl QueueRow {
             nodes: sums,
             advertised_idle,
             nodes_declared: declared.into(),
-            gpu_models,
+            gpu_models: gpu_models.collect(),
             max_time,
             max_time_source,
             at_once,
@@ -185,8 +186,8 @@ pub(super) fn sort_rows(rows: &mut [QueueRow]) {
 }
 
 /// What a type of GPU is called; one that the site gives no type is just a GPU.
-pub(super) fn model_name(model: &str) -> String {
-    if model.is_empty() { "gpu".to_owned() } else { model.to_owned() }
+pub(super) fn model_name(model: &str) -> &str {
+    if model.is_empty() { "gpu" } else { model }
 }
 
 /// A node in a table.
@@ -347,14 +348,12 @@ impl NodeFilter {
 
     /// The rows, in order, and how many there are in all.
     pub(super) fn rows(&self, cluster: &Cluster, frees: &Frees<'_>) -> (Vec<NodeRow>, usize) {
-        let mut chosen: Vec<Free<'_>> = frees
-            .nodes
-            .iter()
-            .filter(|free| self.takes(free))
-            .map(|free| self.seen_from_queue(cluster, free))
+        let chosen = frees.nodes.iter().filter(|free| self.takes(free));
+        let mut chosen: Vec<(Natural<'_>, Arc<Free<'_>>)> = chosen
+            .map(|free| (Natural::new(&free.node.name), self.seen_from_queue(cluster, free)))
             .collect();
         let key = |free: &Free<'_>| (free.gpus.get().unwrap_or(0), free.cpus.get().unwrap_or(0));
-        chosen.sort_by(|a, b| {
+        chosen.sort_by(|(name_a, a), (name_b, b)| {
             let order = match self.sort {
                 Sort::Room => (b.class.gives_now().cmp(&a.class.gives_now()))
                     .then(key(b).cmp(&key(a)))
@@ -364,7 +363,7 @@ impl NodeFilter {
                 Sort::Memory => b.memory.get().cmp(&a.memory.get()),
                 Sort::State => a.class.cmp(&b.class),
             };
-            order.then_with(|| natural(&a.node.name, &b.node.name))
+            order.then_with(|| name_a.cmp(name_b))
         });
         let total = chosen.len();
         chosen.truncate(self.limit.unwrap_or(usize::MAX));
@@ -373,30 +372,34 @@ impl NodeFilter {
             None => Known::NotGathered,
             Some(jobs) => Known::Value(jobs.get(name).copied().unwrap_or(0)),
         };
-        let rows = chosen.iter().map(|free| NodeRow::new(free, count(&free.node.name)));
+        let rows = chosen.iter().map(|(_, free)| NodeRow::new(free, count(&free.node.name)));
         (rows.collect(), total)
     }
 
     /// What jobs of the one queue that was asked for can have.
-    fn seen_from_queue<'c>(&self, cluster: &Cluster, free: &Free<'c>) -> Free<'c> {
+    fn seen_from_queue<'c>(&self, cluster: &Cluster, free: &Arc<Free<'c>>) -> Arc<Free<'c>> {
         match self.queues.as_slice() {
             [only] => {
-                cluster.queue(only).map_or_else(|| free.clone(), |queue| free.in_queue(queue))
+                cluster.queue(only).map_or_else(|| Arc::clone(free), |queue| free.in_queue(queue))
             }
-            _ => free.clone(),
+            _ => Arc::clone(free),
         }
     }
 }
 
-/// Names with numbers in them, by those numbers: `n9` before `n10`.
-fn natural(a: &str, b: &str) -> std::cmp::Ordering {
-    let stem = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    let (cut_a, cut_b) = (stem(a), stem(b));
-    let number = |text: &str| text.parse::<u64>().ok();
-    a[..cut_a]
-        .cmp(&b[..cut_b])
-        .then_with(|| number(&a[cut_a..]).cmp(&number(&b[cut_b..])))
-        .then_with(|| a.cmp(b))
+/// A name with a number at its end, in the order of that: `n9` before `n10`.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Natural<'n> {
+    stem: &'n str,
+    number: Option<u64>,
+    name: &'n str,
+}
+
+impl<'n> Natural<'n> {
+    fn new(name: &'n str) -> Self {
+        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        Self { stem, number: name[stem.len()..].parse().ok(), name }
+    }
 }
 
 /// How many running jobs are on each node; `None` where jobs could not be read.

@@ -4,6 +4,7 @@
 //! compared: its absence is no change.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -143,7 +144,7 @@ fn changed(field: &str, old: &impl ToString, new: &impl ToString) -> Option<Stri
 fn nodes(before: &Cluster, after: &Cluster, found: &mut Vec<Difference>) {
     let standing = |cluster| -> BTreeMap<String, (String, String)> {
         let frees = Frees::new(cluster);
-        let entry = |free: &super::free::Free<'_>| {
+        let entry = |free: &Arc<super::free::Free<'_>>| {
             (free.node.name.clone(), (free.class.word().to_owned(), hardware(free.node)))
         };
         frees.nodes.iter().map(entry).collect()

@@ -4,7 +4,9 @@
 //! take work now give anything; what others have is counted beside it (GPUs that are stranded, cores
 //! that come soon), never as free. Facts: `man sinfo`, `man slurm.conf`.
 
-use std::collections::BTreeMap;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -133,6 +135,8 @@ impl Class {
 pub struct Free<'c> {
     /// The node.
     pub node: &'c Node,
+    /// Its place in the cluster's list of nodes.
+    pub place: usize,
     /// Where it stands.
     pub class: Class,
     /// Cores that can be had now; not known where the node does not tell.
@@ -155,8 +159,8 @@ pub struct Free<'c> {
 #[derive(Debug)]
 pub struct Frees<'c> {
     /// One entry for each node.
-    pub nodes: Vec<Free<'c>>,
-    by_name: std::collections::HashMap<&'c str, usize>,
+    pub nodes: Vec<Arc<Free<'c>>>,
+    by_name: OnceCell<HashMap<&'c str, usize>>,
     /// Names of reservations whose nodes could not be told.
     pub unclear_reservations: Vec<&'c str>,
 }
@@ -166,26 +170,26 @@ impl<'c> Frees<'c> {
     pub fn new(cluster: &'c Cluster) -> Self {
         let reserved = Reserved::new(cluster);
         let rules = Rules::new(cluster);
-        let nodes: Vec<Free<'_>> =
-            cluster.nodes.iter().map(|node| rules.free(node, &reserved)).collect();
-        let by_name = nodes
-            .iter()
-            .enumerate()
-            .map(|(index, free)| (free.node.name.as_str(), index))
-            .collect();
+        let nodes = cluster.nodes.iter().enumerate();
+        let nodes = nodes.map(|(place, node)| Arc::new(rules.free(place, node, &reserved)));
+        let nodes: Vec<Arc<Free<'_>>> = nodes.collect();
         let unclear = reserved.unclear.iter().map(|reservation| reservation.name.as_str());
-        Self { nodes, by_name, unclear_reservations: unclear.collect() }
+        let unclear_reservations = unclear.collect();
+        Self { nodes, by_name: OnceCell::new(), unclear_reservations }
     }
 
     /// A node by its name.
     pub fn named(&self, name: &str) -> Option<&Free<'c>> {
-        self.by_name.get(name).and_then(|index| self.nodes.get(*index))
+        let by_name = self.by_name.get_or_init(|| {
+            self.nodes.iter().map(|free| (free.node.name.as_str(), free.place)).collect()
+        });
+        by_name.get(name).and_then(|place| self.nodes.get(*place)).map(|free| &**free)
     }
 
     /// The nodes of each queue, as one of its jobs could have them.
-    pub fn by_queue(&self, cluster: &'c Cluster) -> BTreeMap<&'c str, Vec<Free<'c>>> {
+    pub fn by_queue(&self, cluster: &'c Cluster) -> BTreeMap<&'c str, Vec<Arc<Free<'c>>>> {
         let queues = cluster.queues.iter();
-        let mut found: BTreeMap<&str, (&Queue, Vec<Free<'_>>)> =
+        let mut found: BTreeMap<&str, (&Queue, Vec<Arc<Free<'_>>>)> =
             queues.map(|queue| (queue.name.as_str(), (queue, Vec::new()))).collect();
         for free in &self.nodes {
             for name in free.node.partitions.iter() {
@@ -201,14 +205,17 @@ impl<'c> Frees<'c> {
 impl Free<'_> {
     /// What a job of a queue can have: where nodes are given whole, a part of one is nothing.
     #[must_use]
-    pub fn in_queue(&self, queue: &Queue) -> Self {
-        let mut free = self.clone();
+    pub fn in_queue(self: &Arc<Self>, queue: &Queue) -> Arc<Self> {
+        let mut free = Arc::clone(self);
         if queue.sharing == Sharing::Exclusive && free.class == Class::Room {
+            let free = Arc::make_mut(&mut free);
             free.class = Class::Full;
             free.give_nothing();
         }
-        if let (Some(cap), Some(cpus)) = (queue.max_cpus_per_node.get(), free.cpus.get()) {
-            free.cpus = Known::Value(cpus.min(cap));
+        if let (Some(cap), Some(cpus)) = (queue.max_cpus_per_node.get(), free.cpus.get())
+            && cpus > cap
+        {
+            Arc::make_mut(&mut free).cpus = Known::Value(cap);
         }
         free
     }
@@ -254,10 +261,11 @@ impl<'c> Rules<'c> {
         }
     }
 
-    fn free(&self, node: &'c Node, reserved: &Reserved<'c>) -> Free<'c> {
+    fn free(&self, place: usize, node: &'c Node, reserved: &Reserved<'c>) -> Free<'c> {
         let (class, reservation) = self.standing(node, reserved);
         let mut free = Free {
             node,
+            place,
             class: class.unwrap_or(Class::Full),
             cpus: self.free_cpus(node, reserved),
             memory: free_memory(node),
@@ -447,7 +455,7 @@ pub struct Sums {
 
 impl Sums {
     /// Adds up nodes.
-    pub fn of<'f, 'c: 'f>(nodes: impl IntoIterator<Item = &'f Free<'c>>) -> Self {
+    pub fn of<'f, 'c: 'f>(nodes: impl IntoIterator<Item = &'f Arc<Free<'c>>>) -> Self {
         let mut sums = Self::default();
         for free in nodes {
             sums.add(free);

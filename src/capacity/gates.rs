@@ -13,6 +13,7 @@ mod queue;
 mod usage;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -189,7 +190,7 @@ impl Term {
 #[derive(Debug)]
 pub struct Gates<'c> {
     cluster: &'c Cluster,
-    nodes: BTreeMap<&'c str, Vec<Free<'c>>>,
+    nodes: BTreeMap<&'c str, Vec<Arc<Free<'c>>>>,
     usage: Usage<'c>,
 }
 
@@ -200,7 +201,7 @@ impl<'c> Gates<'c> {
     }
 
     /// The nodes of a queue, as one of its jobs could have them.
-    pub fn nodes(&self, queue: &Queue) -> &[Free<'c>] {
+    pub fn nodes(&self, queue: &Queue) -> &[Arc<Free<'c>>] {
         self.nodes.get(queue.name.as_str()).map_or(&[], Vec::as_slice)
     }
 

@@ -5,6 +5,7 @@
 //! load far above what was given away, a boot of its own. Each finding says what it rests on.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -146,7 +147,7 @@ fn without_numbers(text: &str) -> String {
 /// The nodes that take work and are worse than they look, in the cluster's order.
 pub fn degraded(cluster: &Cluster, frees: &Frees<'_>) -> Vec<Degraded> {
     let siblings = Siblings::new(cluster);
-    let works = |free: &&Free<'_>| free.class.is_up();
+    let works = |free: &&Arc<Free<'_>>| free.class.is_up();
     let others_are_older = most_are_older(cluster);
     let mut found = Vec::new();
     for free in frees.nodes.iter().filter(works) {

@@ -42,7 +42,6 @@ pub struct Look<'c> {
     cluster: &'c Cluster,
     gates: &'c Gates<'c>,
     pub(super) hosts: Vec<Host<'c>>,
-    places: HashMap<&'c str, usize>,
     /// By the place of a node: when it is kept for others.
     closed: Vec<Vec<Closed>>,
     timeline: OnceCell<Timeline>,
@@ -73,10 +72,8 @@ impl<'c> Look<'c> {
             }
             hosts.push(host);
         }
-        let places: HashMap<&str, usize> =
-            cluster.nodes.iter().enumerate().map(|(at, node)| (node.name.as_str(), at)).collect();
-        let closed = closed(cluster, &places);
-        Self { cluster, gates, hosts, places, closed, timeline: OnceCell::new() }
+        let closed = closed(cluster, frees);
+        Self { cluster, gates, hosts, closed, timeline: OnceCell::new() }
     }
 
     /// Every queue for a shape, before the scheduler is asked. One that the site hides only where it
@@ -117,8 +114,7 @@ impl<'c> Look<'c> {
         let way = self.access(queue, shape).way;
         let longest = self.gates.longest(queue, &way).0.get();
         let nodes = self.gates.nodes(queue).iter();
-        let places = nodes.filter_map(|free| self.places.get(free.node.name.as_str()));
-        let until = places.flat_map(|place| &self.closed[*place]).filter_map(|time| {
+        let until = nodes.flat_map(|free| &self.closed[free.place]).filter_map(|time| {
             let left = time.from.duration_since(self.cluster.taken_at).as_secs();
             // A whole minute before it begins.
             Some(Span::seconds(u64::try_from(left).ok()? / 60 * 60))
@@ -138,8 +134,7 @@ impl<'c> Look<'c> {
         let (mut now_spaces, mut ever_spaces): (Vec<(&Host<'_>, &Space)>, Vec<_>) =
             (Vec::new(), Vec::new());
         for free in self.gates.nodes(queue) {
-            let Some(&place) = self.places.get(free.node.name.as_str()) else { continue };
-            let host = &self.hosts[place];
+            let host = &self.hosts[free.place];
             fit.considered += 1;
             match demand.hardware(host) {
                 Hardware::Right => fit.right += 1,
@@ -159,7 +154,7 @@ impl<'c> Look<'c> {
                 ever.push(demand.tasks(host, &host.whole, false));
                 ever_spaces.push((host, &host.whole));
             }
-            let tasks = self.tasks_now(free, place, &demand, length, shape);
+            let tasks = self.tasks_now(free, &demand, length, shape);
             match tasks {
                 Ok(tasks) => {
                     fit.fitting += 1;
@@ -187,7 +182,6 @@ impl<'c> Look<'c> {
     fn tasks_now(
         &self,
         free: &Free<'_>,
-        place: usize,
         demand: &Demand<'_>,
         length: Option<Span>,
         shape: &Shape,
@@ -205,10 +199,10 @@ impl<'c> Look<'c> {
                 None => (free.class.word(), told_by(free)),
             });
         }
-        if named.is_none() && !is_open(&self.closed[place], self.cluster.taken_at, length) {
+        if named.is_none() && !is_open(&self.closed[free.place], self.cluster.taken_at, length) {
             return Err(("reserved before it would end", RESERVATIONS));
         }
-        let host = &self.hosts[place];
+        let host = &self.hosts[free.place];
         match demand.tasks(host, &host.free, false) {
             0 if free.class == Class::MemoryExhausted => Err((free.class.word(), told_by(free))),
             0 => Err(demand.what_is_taken(host)),
@@ -252,9 +246,8 @@ impl<'c> Look<'c> {
         self.gates
             .nodes(queue)
             .iter()
-            .filter_map(|free| self.places.get(free.node.name.as_str()).map(|place| (free, *place)))
-            .filter(|(_, place)| demand.hardware(&self.hosts[*place]) == Hardware::Right)
-            .filter_map(|(free, place)| Some((place, self.closed_times(free, place, shape)?)))
+            .filter(|free| demand.hardware(&self.hosts[free.place]) == Hardware::Right)
+            .filter_map(|free| Some((free.place, self.closed_times(free, shape)?)))
             .collect()
     }
 
@@ -267,8 +260,7 @@ impl<'c> Look<'c> {
         if waiting::in_front(self.cluster).is_empty() {
             return None;
         }
-        let nodes = self.gates.nodes(queue).iter();
-        let mut places = nodes.filter_map(|free| self.places.get(free.node.name.as_str()).copied());
+        let mut places = self.gates.nodes(queue).iter().map(|free| free.place);
         if !self.timeline().is_claimed(&mut places) {
             return None;
         }
@@ -277,14 +269,9 @@ impl<'c> Look<'c> {
     }
 
     /// When a node takes nothing from the caller; `None` where nobody knows when that ends.
-    fn closed_times(
-        &self,
-        free: &Free<'_>,
-        place: usize,
-        shape: &Shape,
-    ) -> Option<Cow<'_, [Closed]>> {
+    fn closed_times(&self, free: &Free<'_>, shape: &Shape) -> Option<Cow<'_, [Closed]>> {
         let now = self.cluster.taken_at;
-        let closed = self.closed[place].as_slice();
+        let closed = self.closed[free.place].as_slice();
         let wait = match free.class {
             Class::Idle | Class::Room | Class::Full | Class::MemoryExhausted | Class::Stranded => {
                 return Some(Cow::Borrowed(closed));
@@ -527,7 +514,7 @@ fn comes_back(class: Class) -> bool {
 }
 
 /// When each node is kept for others, by reservations that are in force or come.
-fn closed(cluster: &Cluster, places: &HashMap<&str, usize>) -> Vec<Vec<Closed>> {
+fn closed(cluster: &Cluster, frees: &Frees<'_>) -> Vec<Vec<Closed>> {
     let mut closed: Vec<Vec<Closed>> = vec![Vec::new(); cluster.nodes.len()];
     let accounts = cluster.accounts();
     for held in &cluster.reservations {
@@ -537,8 +524,8 @@ fn closed(cluster: &Cluster, places: &HashMap<&str, usize>) -> Vec<Vec<Closed>> 
         let from = held.start.get().unwrap_or(cluster.taken_at);
         let until = held.end.get().unwrap_or(Timestamp::MAX);
         let hosts = text::expand(&held.node_list, MOST_HOSTS).unwrap_or_default();
-        for place in hosts.iter().filter_map(|host| places.get(host.as_str())) {
-            closed[*place].push(Closed { from, until });
+        for free in hosts.iter().filter_map(|host| frees.named(host)) {
+            closed[free.place].push(Closed { from, until });
         }
     }
     closed

@@ -8,63 +8,44 @@
 //! Facts: files written by nodetop 0.7.0, and how it looks queries up in them.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use serde::de::Visitor;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::text::lossy;
 
 use super::manifest::{Answered, End, FORMAT, Manifest, RecordedCaller, Zone};
+use super::piece::Piece;
 use super::{Cmd, RecordingError};
 
 /// What is read of the file.
 #[derive(Deserialize)]
-struct Snapshot {
+struct Snapshot<'t> {
     backend: String,
     #[serde(default)]
     captured_at: Option<String>,
-    commands: BTreeMap<String, Reply>,
+    #[serde(borrow)]
+    commands: BTreeMap<String, Reply<'t>>,
 }
 
+/// Texts stay where they are in the file: of ten thousand nodes they are megabytes.
 #[derive(Deserialize)]
-struct Reply {
+struct Reply<'t> {
     rc: i32,
-    #[serde(default)]
-    stdout: Text,
-    #[serde(default)]
-    stderr: Text,
-}
-
-/// Text that is kept as it is read: of ten thousand nodes it is megabytes.
-#[derive(Default)]
-struct Text(Arc<[u8]>);
-
-impl<'de> Deserialize<'de> for Text {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Keep;
-        impl Visitor<'_> for Keep {
-            type Value = Text;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Text, E> {
-                Ok(Text(text.as_bytes().into()))
-            }
-        }
-        deserializer.deserialize_str(Keep)
-    }
+    #[serde(borrow, default)]
+    stdout: Option<&'t RawValue>,
+    #[serde(borrow, default)]
+    stderr: Option<&'t RawValue>,
 }
 
 /// A recording, and the contents that its manifest names.
-pub(super) type Parsed = (Manifest, BTreeMap<String, Arc<[u8]>>);
+pub(super) type Parsed = (Manifest, BTreeMap<String, Piece>);
 
 /// Whether a file looks like one of nodetop's: its first keys say so.
 pub(super) fn is_snapshot(json: &[u8]) -> bool {
@@ -76,11 +57,11 @@ pub(super) fn is_snapshot(json: &[u8]) -> bool {
 /// Reads it; `path` is for messages, `now` stands in for a time that is missing.
 pub(super) fn parse(
     path: &Path,
-    json: &[u8],
+    mut json: Vec<u8>,
     now: Timestamp,
     zone: &TimeZone,
 ) -> Result<Parsed, RecordingError> {
-    let snapshot: Snapshot = serde_json::from_slice(json)
+    let snapshot: Snapshot<'_> = serde_json::from_slice(&json)
         .map_err(|source| RecordingError::Malformed { path: path.to_owned(), source })?;
     if snapshot.backend != "slurm" {
         let reason = format!("it is of {}, of which no snapshot is read", snapshot.backend);
@@ -91,7 +72,7 @@ pub(super) fn parse(
         Some(civil.to_zoned_datetime(zone.clone()).ok()?.timestamp())
     });
     let clock = captured.unwrap_or(now);
-    let mut blobs: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
+    let mut places: Vec<(String, Range<usize>)> = Vec::new();
     let mut commands = Vec::new();
     let mut user = None;
     for (index, (key, reply)) in snapshot.commands.into_iter().enumerate() {
@@ -99,9 +80,9 @@ pub(super) fn parse(
         if let Some(name) = argv.iter().find_map(|word| word.strip_prefix("user=")) {
             user = Some(name.to_owned());
         }
-        let mut keep = |kind: &str, Text(text)| {
+        let mut keep = |kind: &str, text: Option<&RawValue>| {
             let name = format!("{index:x}{kind}");
-            blobs.insert(name.clone(), text);
+            places.push((name.clone(), text.map_or(0..0, |text| place(&json, text))));
             name
         };
         commands.push(Answered {
@@ -110,6 +91,15 @@ pub(super) fn parse(
             argv,
         });
     }
+    for (_, place) in &mut places {
+        let Some(length) = unescape(&mut json[place.clone()]) else {
+            let reason = "an answer in it is no text".to_owned();
+            return Err(RecordingError::Broken { path: path.to_owned(), reason });
+        };
+        place.end = place.start + length;
+    }
+    let json = Arc::new(json);
+    let blobs = places.into_iter().map(|(name, place)| (name, Piece::of(&json, place))).collect();
     let manifest = Manifest {
         format: FORMAT,
         jobwise: "nodetop".to_owned(),
@@ -128,6 +118,55 @@ pub(super) fn parse(
         blobs: BTreeMap::new(),
     };
     Ok((manifest, blobs))
+}
+
+/// Where a value stands in the text that it was read of.
+fn place(json: &[u8], value: &RawValue) -> Range<usize> {
+    let start = value.get().as_ptr().addr() - json.as_ptr().addr();
+    start..start + value.get().len()
+}
+
+/// Takes the quotes and escapes out of a JSON string where it stands, as what it says is never longer
+/// than how it is written; the new length. `None` for other values, and half characters.
+fn unescape(json: &mut [u8]) -> Option<usize> {
+    let end = match json {
+        [] => return Some(0),
+        [b'"', .., b'"'] => json.len() - 1,
+        _ => return None,
+    };
+    let (mut from, mut to) = (1, 0);
+    while let Some(plain) = memchr::memchr(b'\\', &json[from..end]) {
+        json.copy_within(from..from + plain, to);
+        (from, to) = (from + plain + 2, to + plain);
+        json[to] = match json[from - 1] {
+            b'n' => b'\n',
+            b't' => b'\t',
+            b'r' => b'\r',
+            b'b' => 8,
+            b'f' => 12,
+            b'u' => {
+                let c = utf16(&json[from..end])?;
+                from += if c.len_utf16() == 2 { 10 } else { 4 };
+                to += c.encode_utf8(&mut json[to..]).len();
+                continue;
+            }
+            itself => itself,
+        };
+        to += 1;
+    }
+    json.copy_within(from..end, to);
+    Some(to + end - from)
+}
+
+/// The character that `e9` or the pair `d83d\ude00` begins with.
+fn utf16(digits: &[u8]) -> Option<char> {
+    let unit = |at: usize| {
+        let digits = str::from_utf8(digits.get(at..at + 4)?).ok()?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let pair = digits.get(4..6) == Some(br"\u");
+    let second = if pair { unit(6) } else { None };
+    char::decode_utf16(unit(0).into_iter().chain(second)).next()?.ok()
 }
 
 /// The recorded answer to a query that was asked in other words.
@@ -228,6 +267,8 @@ fn long_name(letter: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const SNAPSHOT: &str = r#"{"nodetop": "0.7.0", "backend": "slurm", "queue_term": "partition",
@@ -240,7 +281,7 @@ mod tests {
         "squeue -h -t RUNNING -o %i|%u|%T|%j": {"rc": 0, "stdout": "7|bob|RUNNING|a|b\n", "stderr": ""}}}"#;
 
     fn read(json: &str) -> Result<Parsed, RecordingError> {
-        parse(Path::new("x.json"), json.as_bytes(), Timestamp::UNIX_EPOCH, &TimeZone::UTC)
+        parse(Path::new("x.json"), json.into(), Timestamp::UNIX_EPOCH, &TimeZone::UTC)
     }
 
     #[test]
@@ -277,5 +318,29 @@ mod tests {
         assert!(error(r#"{"backend": "slurm", "commands": {"a": 1}}"#).contains("not a recording"));
         assert!(error(&SNAPSHOT[..300]).contains("not a recording"));
         assert!(error(r#"{"backend": "pbs", "commands": {}}"#).contains("it is of pbs"));
+        for odd in ["1", r#"["a"]"#, r#""\ud83d""#, r#""\ud83d\u0041""#] {
+            let json = format!(
+                r#"{{"backend": "slurm", "commands": {{"a b": {{"rc": 0, "stdout": {odd}}}}}}}"#
+            );
+            assert_eq!(error(&json), "x.json: not a recording: an answer in it is no text");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_is_what_it_was_before_it_was_written(text in any::<String>(), all in any::<bool>()) {
+            // As Python writes them: every character beyond ASCII as one or two units of UTF-16.
+            let mut json = serde_json::to_string(&text).expect("a text");
+            if all {
+                let units = json.encode_utf16();
+                json = units.map(|unit| match u8::try_from(unit).ok().filter(u8::is_ascii) {
+                    Some(byte) => char::from(byte).to_string(),
+                    None => format!("\\u{unit:04x}"),
+                }).collect();
+            }
+            let mut bytes = json.into_bytes();
+            let length = unescape(&mut bytes).expect("a sound text");
+            prop_assert_eq!(str::from_utf8(&bytes[..length]), Ok(text.as_str()));
+        }
     }
 }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -17,6 +17,7 @@ use super::manifest::{
     RecordedCaller, Zone, blob_name,
 };
 use super::packed::{Unpacked, is_packed, pack};
+use super::piece::Piece;
 use super::replay::Parts;
 use super::{
     Caller, Cmd, Content, ExecError, FileError, Finished, RecordingError, Replay, Runner, Store,
@@ -166,7 +167,7 @@ fn is_file(path: &Path) -> bool {
 impl Replay {
     fn keep(&mut self, bytes: &[u8]) -> String {
         let name = blob_name(bytes);
-        self.blobs.entry(name.clone()).or_insert_with(|| bytes.into());
+        self.blobs.entry(name.clone()).or_insert_with(|| bytes.to_vec().into());
         name
     }
 }
@@ -259,7 +260,7 @@ fn parts(content: Box<dyn Content>) -> std::io::Result<Parts> {
         let modified = text.modified();
         let mut bytes = text.read_all(2 * HALF)?;
         mask_secrets(&mut bytes);
-        let packed: Arc<[u8]> = pack(&bytes, text.trouble().is_none())?.into();
+        let packed: Piece = pack(&bytes, text.trouble().is_none())?.into();
         return Ok(Parts { size: packed.len() as u64, modified, owner, kept: vec![(0, packed)] });
     }
     let size = content.size();
@@ -277,7 +278,7 @@ fn parts(content: Box<dyn Content>) -> std::io::Result<Parts> {
         }
         bytes.truncate(filled);
         mask_secrets(&mut bytes);
-        kept.push((start, Arc::from(bytes)));
+        kept.push((start, bytes.into()));
     }
     Ok(Parts { size, modified: content.modified(), owner, kept })
 }

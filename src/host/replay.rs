@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone};
 
 use super::file::within;
 use super::manifest::{Answered, End, FORMAT, Kept, KeptOutcome, MANIFEST, Manifest, Range};
+use super::piece::Piece;
 use super::{
     Caller, Cmd, Content, ExecError, FileError, FileErrorKind, Finished, Output, RecordingError,
     Runner, System, Unpacked, allow, columns, nodetop,
@@ -23,14 +23,14 @@ const LARGEST: u64 = 4 << 30;
 #[derive(Debug)]
 pub struct Replay {
     pub(super) manifest: Manifest,
-    pub(super) blobs: BTreeMap<String, Arc<[u8]>>,
+    pub(super) blobs: BTreeMap<String, Piece>,
     is_demo: bool,
     /// Whether its queries are another program's.
     is_foreign: bool,
 }
 
 impl Replay {
-    pub(super) fn new(manifest: Manifest, blobs: BTreeMap<String, Arc<[u8]>>) -> Self {
+    pub(super) fn new(manifest: Manifest, blobs: BTreeMap<String, Piece>) -> Self {
         Self { manifest, blobs, is_demo: false, is_foreign: false }
     }
 
@@ -38,7 +38,7 @@ impl Replay {
     pub fn load(path: &Path) -> Result<Self, RecordingError> {
         if path.is_dir() {
             let manifest = path.join(MANIFEST);
-            let mut replay = Self::read_manifest(&manifest, &read(&manifest)?)?;
+            let mut replay = Self::read_manifest(&manifest, read(&manifest)?.into())?;
             let folder = path.join("blobs");
             for name in replay.blob_names() {
                 // A blob's name is a hash: nothing in a manifest points outside the folder.
@@ -51,13 +51,13 @@ impl Replay {
             }
             replay.checked(&manifest)
         } else {
-            Self::parse(path, &read(path)?)
+            Self::read_manifest(path, read(path)?.into())?.checked(path)
         }
     }
 
     /// Reads the one-file form; `path` is for messages.
     pub fn parse(path: &Path, json: &[u8]) -> Result<Self, RecordingError> {
-        Self::read_manifest(path, json)?.checked(path)
+        Self::read_manifest(path, json.into())?.checked(path)
     }
 
     /// The demo cluster, whose users have no recording of their own: what it cannot answer is told
@@ -81,23 +81,23 @@ impl Replay {
         Ok(())
     }
 
-    fn read_manifest(path: &Path, json: &[u8]) -> Result<Self, RecordingError> {
+    fn read_manifest(path: &Path, json: Cow<'_, [u8]>) -> Result<Self, RecordingError> {
         /// Read first, so that a newer format is told as such and not as a strange field.
         #[derive(serde::Deserialize)]
         struct Head {
             format: u32,
         }
         let malformed = |source| RecordingError::Malformed { path: path.to_owned(), source };
-        if nodetop::is_snapshot(json) {
-            let machine = System::default();
+        if nodetop::is_snapshot(&json) {
+            let (machine, json) = (System::default(), json.into_owned());
             let (manifest, blobs) = nodetop::parse(path, json, machine.now(), &machine.zone())?;
             return Ok(Self { is_foreign: true, ..Self::new(manifest, blobs) });
         }
-        let head: Head = serde_json::from_slice(json).map_err(malformed)?;
+        let head: Head = serde_json::from_slice(&json).map_err(malformed)?;
         if head.format > FORMAT {
             return Err(RecordingError::Newer { path: path.to_owned(), found: head.format });
         }
-        let mut manifest: Manifest = serde_json::from_slice(json).map_err(malformed)?;
+        let mut manifest: Manifest = serde_json::from_slice(&json).map_err(malformed)?;
         let blobs = std::mem::take(&mut manifest.blobs)
             .into_iter()
             .map(|(name, blob)| (name, blob.into_bytes().into()))
@@ -175,7 +175,7 @@ impl Replay {
         names
     }
 
-    fn blob(&self, name: &str) -> Arc<[u8]> {
+    fn blob(&self, name: &str) -> Piece {
         self.blobs.get(name).cloned().unwrap_or_default()
     }
 
@@ -295,7 +295,7 @@ pub(super) struct Parts {
     pub(super) modified: Option<Timestamp>,
     pub(super) owner: Option<u32>,
     /// Start and bytes of each part, in order; none lies over another or beyond the size.
-    pub(super) kept: Vec<(u64, Arc<[u8]>)>,
+    pub(super) kept: Vec<(u64, Piece)>,
 }
 
 impl Parts {

@@ -39,6 +39,12 @@ impl Bytes {
     /// A bare number is multiplied by `bare`, the unit that the field at hand uses.
     pub fn parse(text: &str, bare: u64) -> Result<Self, UnitError> {
         let error = || UnitError::new(text, "an amount of memory");
+        // Of a large cluster most are bare, and many.
+        if text.bytes().all(|byte| byte.is_ascii_digit())
+            && let Ok(whole) = text.parse::<u64>()
+        {
+            return whole.checked_mul(bare).map(Self).ok_or_else(error);
+        }
         let trimmed = text.trim();
         let digits =
             trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());

@@ -97,15 +97,19 @@ impl<'p> Page<'p> {
     pub fn line(&mut self, pieces: &[(Label, &str)]) -> io::Result<()> {
         let mut line = String::new();
         for (label, piece) in pieces {
-            let clean = self.clean(piece);
-            if self.look.color && *label != Label::Plain && !clean.is_empty() {
-                let style = style(*label);
-                line.push_str(&format!("{style}{clean}{style:#}"));
-            } else {
-                line.push_str(&clean);
-            }
+            self.paint(*label, &self.clean(piece), &mut line);
         }
         writeln!(self.out, "{}", line.trim_end())
+    }
+
+    /// Adds clean text to a line.
+    fn paint(&self, label: Label, clean: &str, line: &mut String) {
+        if self.look.color && label != Label::Plain && !clean.is_empty() {
+            let style = style(label);
+            line.push_str(&format!("{style}{clean}{style:#}"));
+        } else {
+            line.push_str(clean);
+        }
     }
 
     /// Writes a line of a diff. Its tabs, its last blanks and a carriage return at its end stay, so
@@ -198,26 +202,21 @@ impl<'p> Page<'p> {
         }
         let headings: Vec<Cell> =
             columns.iter().map(|column| (Label::Dim, column.heading.to_owned())).collect();
+        let mut line = String::new();
         for row in std::iter::once(&headings).chain(rows) {
-            let filled =
-                row.iter().zip(columns).zip(&widths).map(|(((_, cell), column), width)| {
-                    let clean = self.clean(cell);
-                    let cut = self.cut(&clean, *width);
-                    if column.right {
-                        text::pad_left(&cut, *width)
-                    } else {
-                        text::pad(&cut, *width)
-                    }
-                });
-            let filled: Vec<String> = filled.collect();
-            let mut pieces: Vec<(Label, &str)> = Vec::with_capacity(2 * filled.len());
-            for ((label, _), cell) in row.iter().zip(&filled) {
-                if !pieces.is_empty() {
-                    pieces.push((Label::Plain, "  "));
-                }
-                pieces.push((*label, cell));
+            line.clear();
+            for (index, (label, cell)) in row.iter().enumerate().take(columns.len()) {
+                let clean = self.clean(cell);
+                let cut = self.cut(&clean, widths[index]);
+                let filled = if columns[index].right {
+                    text::pad_left(&cut, widths[index])
+                } else {
+                    text::pad(&cut, widths[index])
+                };
+                line.push_str(if index > 0 { "  " } else { "" });
+                self.paint(*label, &filled, &mut line);
             }
-            self.line(&pieces)?;
+            writeln!(self.out, "{}", line.trim_end())?;
         }
         Ok(())
     }

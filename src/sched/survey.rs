@@ -110,21 +110,17 @@ fn ask_all(
                 (!charges.is_empty()).then(|| (*index, charges.remove(favourite.unwrap_or(0))))
             })
             .collect();
-        let answers: Vec<Answer> = thread::scope(|scope| {
-            let asked = batch.iter().map(|(index, charge)| {
-                let question = Question {
-                    queue: candidates[*index].queue.clone(),
-                    account: charge.account.clone(),
-                    qos: charge.qos.clone(),
-                };
-                scope.spawn(move || ask(&question))
-            });
-            let asked: Vec<_> = asked.collect();
-            let joined = asked.into_iter().map(|answer| {
-                answer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            });
-            joined.collect()
+        let questions = batch.iter().map(|(index, charge)| Question {
+            queue: candidates[*index].queue.clone(),
+            account: charge.account.clone(),
+            qos: charge.qos.clone(),
         });
+        // A recording answers at once: a thread for each question would take longer.
+        let answers: Vec<Answer> = if unrecorded > 0 {
+            questions.map(|question| ask(&question)).collect()
+        } else {
+            side_by_side(ask, questions)
+        };
         for ((index, charge), answer) in batch.into_iter().zip(answers) {
             let answer = match answer {
                 Answer::Said(answer) => *answer,
@@ -163,6 +159,21 @@ fn ask_all(
     }
     survey.can_ask &= survey.asked > 0 || unrecorded == 0;
     survey
+}
+
+/// The answers, in the order of the questions, which are asked at the same time.
+fn side_by_side(
+    ask: &(dyn Fn(&Question) -> Answer + Sync),
+    questions: impl Iterator<Item = Question>,
+) -> Vec<Answer> {
+    thread::scope(|scope| {
+        let asked = questions.map(|question| scope.spawn(move || ask(&question)));
+        let asked: Vec<_> = asked.collect();
+        let joined = asked
+            .into_iter()
+            .map(|answer| answer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.collect()
+    })
 }
 
 #[cfg(test)]

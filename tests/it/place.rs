@@ -590,14 +590,15 @@ fn a_snapshot_of_nodetop_is_read_and_promises_nothing() {
 /// Overviews, which people repeat, reuse what the scheduler said; to place a job it is asked.
 #[test]
 fn access_is_asked_once_in_a_quarter_of_an_hour_and_its_age_is_told() {
-    let calls = |test: &Test| {
+    let log = |test: &Test| {
         let log = std::fs::read_to_string(test.path("calls")).unwrap_or_default();
         let _ = std::fs::remove_file(test.path("calls"));
-        log.lines().filter(|line| line.starts_with("sbatch")).count()
+        log
     };
+    let calls = |test: &Test| log(test).lines().filter(|line| line.starts_with("sbatch")).count();
     let test = cluster("place-access");
-    let log = test.path("calls").display().to_string();
-    let test = test.env("CALLS", &log);
+    let path = test.path("calls").display().to_string();
+    let test = test.env("CALLS", &path);
     says_yes(&test);
     test.run(&["status"]).ends(0).says("access     asked just now by 3 dry runs");
     assert_eq!(calls(&test), 3);
@@ -618,7 +619,10 @@ fn access_is_asked_once_in_a_quarter_of_an_hour_and_its_age_is_told() {
     test.run(&["status", "--fresh"]).ends(0);
     assert_eq!(calls(&test), 3);
     test.run(&["status", "--declared"]).ends(0);
-    assert_eq!(calls(&test), 0);
+    let asked = log(&test);
+    let clients: Vec<&str> = asked.lines().filter(|line| !line.starts_with("id")).collect();
+    assert!((1..=8).contains(&clients.len()), "{asked}");
+    assert!(!asked.contains("sbatch"), "{asked}");
     let file = std::fs::metadata(test.path("home/cache/access/lab.json")).expect("kept");
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&file.permissions()) & 0o777, 0o600);
     // Switched off, each asks and none keeps.

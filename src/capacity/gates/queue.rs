@@ -1,9 +1,11 @@
 //! A queue's own rules: its state, its nodes, who may use it, and how much at a time.
 
+use std::sync::Arc;
+
 use crate::model::{Allowed, Known, Per, Queue, QueueState, Reading, Shape, Sharing, Span};
 use crate::text;
 
-use super::{Gate, Gates, Kind, Way};
+use super::{Free, Gate, Gates, Kind, Way};
 
 /// The state of a queue. Other than a rival thinks, DOWN takes jobs and starts none, and DRAIN
 /// refuses new ones (`man slurm.conf`; so do all of 20.11 to 26.05).
@@ -385,7 +387,7 @@ fn ahead(gates_of: &Gates<'_>, queue: &Queue, shape: &Shape, gates: &mut Vec<Gat
         return;
     };
     let now = gates_of.cluster.taken_at;
-    let left = |free: &&crate::capacity::free::Free<'_>| match free.until {
+    let left = |free: &&Arc<Free<'_>>| match free.until {
         None => true,
         Some((until, _)) => {
             until.duration_since(now).as_secs()

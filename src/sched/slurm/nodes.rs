@@ -137,7 +137,11 @@ fn cells(record: &str) -> Cells<'_> {
 fn node<'t>(cells: &Cells<'t>, clock: &Clock, shared: &mut Shared<'t>) -> Node {
     let cpus = cpus(cells);
     let (gres, gpus_allocated) = gres(cells, cpus.allocated == Known::Value(0));
-    let [active, available] = cells.features.map(|list| shared.names(list));
+    let [active, available] = cells.features;
+    let mut features = shared.names(active);
+    if features.is_empty() {
+        features = shared.names(available);
+    }
     Node {
         name: cells.name.to_owned(),
         state: shared.state(cells.state),
@@ -151,7 +155,7 @@ fn node<'t>(cells: &Cells<'t>, clock: &Clock, shared: &mut Shared<'t>) -> Node {
         },
         gres,
         gpus_allocated,
-        features: if active.is_empty() { available } else { active },
+        features,
         weight: values::count(cells.weight),
         partitions: shared.names(cells.partitions),
         booted: values::moment(cells.booted, &clock.0),
@@ -181,7 +185,7 @@ fn hundredths(text: &str) -> Known<u64> {
         let whole: u64 = whole.parse().ok()?;
         whole.checked_mul(100)?.checked_add(part?)
     };
-    match text.trim() {
+    match values::trim(text) {
         text if values::is_null(text) => Known::NotGathered,
         text => number(text).map_or_else(|| Known::unreadable(text), Known::Value),
     }
@@ -244,6 +248,9 @@ fn amount(text: &str) -> Option<u64> {
 /// The generic resources with their use, and the GPUs in use whatever their type.
 fn gres(cells: &Cells<'_>, is_idle: bool) -> (Vec<Gres>, Known<u64>) {
     let mut all: Vec<Gres> = Vec::new();
+    if values::is_null(cells.gres) {
+        return (all, Known::Value(0));
+    }
     let same = |gres: &Gres, entry: &Entry<'_>| {
         gres.name == entry.name && gres.model.as_deref() == entry.model
     };

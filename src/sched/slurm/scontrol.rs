@@ -96,18 +96,18 @@ pub(super) struct Grammar {
 /// counts, as what people write mostly stands last.
 pub(super) fn pairs<'t>(text: &'t str, grammar: Grammar, mut each: impl FnMut(&'t str, &'t str)) {
     let mut open: Option<(&str, usize)> = None;
-    for at in word_starts(text) {
-        let Some(key) = key_at(&text[at..]) else { continue };
+    for equals in memchr::memchr_iter(b'=', text.as_bytes()) {
+        let Some(key) = key_before(text, equals) else { continue };
         let in_free_text = open.is_some_and(|(key, _)| grammar.free.contains(&key));
         if in_free_text && !grammar.after.contains(&key) {
             continue;
         }
-        if let Some((key, start)) = open.replace((key, at + key.len() + 1)) {
-            each(key, text[start..at].trim());
+        if let Some((known, start)) = open.replace((key, equals + 1)) {
+            each(known, values::trim(&text[start..equals - key.len()]));
         }
     }
     if let Some((key, start)) = open {
-        each(key, text[start..].trim());
+        each(key, values::trim(&text[start..]));
     }
 }
 
@@ -121,18 +121,14 @@ impl Record {
     }
 }
 
-/// Where words begin: at the start and after each blank.
-fn word_starts(text: &str) -> impl Iterator<Item = usize> {
-    let blanks = memchr::memchr3_iter(b' ', b'\n', b'\t', text.as_bytes());
-    std::iter::once(0).chain(blanks.map(|at| at + 1))
-}
-
-/// The key that a text begins with, as in `JobId=1` or `ReqB:S:C:T=0:0:*:*`.
-fn key_at(text: &str) -> Option<&str> {
+/// The key that ends where an equals sign is, as in `JobId=1` or `ReqB:S:C:T=0:0:*:*`: it stands at
+/// the start or behind a blank.
+fn key_before(text: &str, equals: usize) -> Option<&str> {
     let is_key_byte = |byte: &u8| byte.is_ascii_alphanumeric() || b"_:/".contains(byte);
-    let bytes = text.as_bytes();
-    let end = bytes.iter().position(|byte| !is_key_byte(byte))?;
-    (bytes[end] == b'=' && bytes[0].is_ascii_uppercase()).then(|| &text[..end])
+    let before = &text.as_bytes()[..equals];
+    let start = before.iter().rposition(|byte| !is_key_byte(byte)).map_or(0, |at| at + 1);
+    let stands_alone = start == 0 || matches!(before[start - 1], b' ' | b'\n' | b'\t');
+    (stands_alone && before.get(start)?.is_ascii_uppercase()).then(|| &text[start..equals])
 }
 
 /// The jobs of `scontrol show job`, and how many records could not be read.
