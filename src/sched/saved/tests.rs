@@ -722,3 +722,14 @@ fn a_request_for_memory_is_found_where_each_parser_puts_it() {
     assert_eq!(apart(unset, &set(4096)), Some((4096, MemoryScope::Node)));
     assert_eq!(apart(unset, unset), None);
 }
+
+#[test]
+fn what_never_started_has_no_start_in_any_document() {
+    // v0.0.42 and 45 of the lab: a refused job and one past its deadline have NO_VAL for a start.
+    let text =
+        br#"{"jobs": [{"job_id": 153, "state": {"current": ["FAILED"]}, "time": {"elapsed": 0,
+        "start": 4294967294, "end": 1796028644, "submission": 1796028644}}]}"#;
+    let history = load(&[text.to_vec()]);
+    let run = &history.runs[0];
+    assert_eq!((run.started.get(), run.elapsed.get(), run.has_started()), (None, None, false));
+}

@@ -292,8 +292,11 @@ fn state(value: &Value, by: &Value) -> String {
     }
 }
 
+/// A moment; of what never started some parsers write `NO_VAL` of `slurm.h`.
 fn time(value: &Value) -> String {
-    number(value).filter(|seconds| *seconds > 0).map_or_else(String::new, |at| at.to_string())
+    const NO_VAL: u64 = 0xffff_fffe;
+    let moment = number(value).filter(|seconds| (1..NO_VAL).contains(seconds));
+    moment.map_or_else(String::new, |at| at.to_string())
 }
 
 fn shown(number: Option<u64>) -> String {

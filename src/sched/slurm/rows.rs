@@ -191,7 +191,12 @@ impl<'l> Reader<'l> {
             }
             *record = (!heading).then_some(begin);
         } else if record.is_none() && !line.trim_ascii().is_empty() {
-            self.unreadable += 1;
+            if self.id > 0 {
+                // Perhaps a record whose first lines end before its id.
+                *record = Some(begin);
+            } else {
+                self.unreadable += 1;
+            }
         }
     }
 
@@ -199,16 +204,45 @@ impl<'l> Reader<'l> {
         // Nearly all records are ASCII, which this sees many bytes at a time.
         let text =
             str::from_utf8(record).map_or_else(|_| String::from_utf8_lossy(record), Cow::Borrowed);
+        let mut rest = &text[..];
+        // Text before the id may have lines of its own: then several records were taken for one.
+        while self.id > 0
+            && let Some(end) = self.end_of_first(rest)
+        {
+            self.take(&rest[..end], sink);
+            rest = &rest[end + 1..];
+        }
+        self.take(rest, sink);
+    }
+
+    fn take(&mut self, text: &str, sink: &mut dyn FnMut(Row<'_>)) {
         let mut cells = std::mem::take(&mut self.cells);
-        split(&text, self.delimiter, &mut cells);
+        split(text, self.delimiter, &mut cells);
         // Too many columns: some text holds the delimiter.
-        let fits = cells.len() == self.layout.len() || self.join(&text, &mut cells);
+        let fits = cells.len() == self.layout.len() || self.join(text, &mut cells);
         if fits {
-            sink(Row { layout: self.layout, text, cells: Cow::Borrowed(&cells) });
+            let (text, cells) = (Cow::Borrowed(text), Cow::Borrowed(cells.as_slice()));
+            sink(Row { layout: self.layout, text, cells });
         } else {
             self.unreadable += 1;
         }
         self.cells = cells;
+    }
+
+    /// Where a record ends behind which another one begins: the end of a line in its last column.
+    fn end_of_first(&self, text: &str) -> Option<usize> {
+        /// Nobody's text in the last column has more lines.
+        const LINES: usize = 1000;
+        let delimiter = self.delimiter.as_bytes();
+        let mut delimiters = text.match_indices(self.delimiter).map(|(at, _)| at);
+        let last = self.layout.len().checked_sub(2)?;
+        let (begin, end) = (delimiters.nth(last)?, delimiters.next()?);
+        let lines = memchr_iter(b'\n', &text.as_bytes()[begin..end]).take(LINES);
+        lines.map(|at| begin + at).find(|at| {
+            let second = &text[at + 1..];
+            second.match_indices(self.delimiter).nth(last).is_some()
+                && opens_record(second.as_bytes(), delimiter, self.id)
+        })
     }
 
     /// Joins cells that are one text with delimiters in it, if only one text can be that one.
@@ -316,6 +350,31 @@ mod tests {
         let output = "80@~@COMPLETED@~@0:0@~@two\nlines@~@line1\n2nd\ttab\n\
                       81@~@COMPLETED@~@0:0@~@unit\u{1f}sep|pipe@~@\n";
         assert_eq!(names(output), (vec!["two\nlines".to_owned(), "unit\u{1f}sep|pipe".into()], 0));
+    }
+
+    #[test]
+    fn lines_before_the_id_take_no_record_away() {
+        // `sacct -o ALL` has the account and comments before the id.
+        let columns = ["Account", "Comment", "JobID", "State", "ExitCode", "JobName"];
+        let layout = Layout::named(&columns).expect("a heading");
+        let rows = [
+            "p|line1\n2nd\ttab|80|COMPLETED|0:0|a",
+            "p||81|COMPLETED|0:0|b",
+            "p|x\ny|82|FAILED|1:0|c",
+            "p|x\n\n7|83|FAILED|1:0|d",
+            "p||84|COMPLETED|0:0|e",
+        ];
+        for order in [[0, 1, 2, 3, 4], [1, 0, 2, 4, 3], [4, 3, 2, 1, 0]] {
+            let text: Vec<&str> = order.iter().map(|at| rows[*at]).collect();
+            let mut names = Vec::new();
+            let mut reader = Reader::new(&layout, "|");
+            let mut take = |row: Row<'_>| names.push(row.get(Field::Name).to_owned());
+            reader.feed(text.join("\n").as_bytes(), &mut take);
+            assert_eq!(reader.finish(&mut take), 0, "{order:?}");
+            let expected: Vec<&str> =
+                order.iter().map(|at| &rows[*at][rows[*at].len() - 1..]).collect();
+            assert_eq!(names, expected);
+        }
     }
 
     #[test]
