@@ -13,7 +13,7 @@ use crate::answer::stats::Amount;
 use crate::text;
 
 /// Columns of a bar.
-const BAR: usize = 16;
+const BAR: usize = 12;
 
 impl Report for Breakdown {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
@@ -105,7 +105,8 @@ fn table(page: &mut Page<'_>, breakdown: &Breakdown) -> io::Result<()> {
         columns.push(right("GPU-H"));
     }
     columns.extend([right("CORE-H"), right("NODE-H"), right("KWH")]);
-    columns.push(Column { heading: "WASTED", right: false, least: 4 });
+    // A bar that is cut says another thing.
+    columns.push(Column { heading: "WASTED", right: false, least: WHOLE });
     let measure = |amount: &Amount| amount.kwh.map_or(0.0, |kwh| kwh.value);
     let most = breakdown.groups.iter().map(|row| measure(&row.used)).fold(0.0, f64::max);
     let told = |value: Option<f64>| (Label::Plain, value.map_or_else(|| "n/a".to_owned(), hours));
@@ -241,9 +242,10 @@ mod tests {
 
     #[test]
     fn a_bar_shows_what_there_is() {
-        assert_eq!(bar(4.0, 8.0, 8.0), format!("{}{}", "█".repeat(8), "░".repeat(8)));
+        // Half of twelve columns.
+        assert_eq!(bar(4.0, 8.0, 8.0), format!("{}{}", "█".repeat(6), "░".repeat(6)));
         assert_eq!(bar(0.001, 0.002, 8.0), "█");
-        assert_eq!(bar(0.0, 4.0, 8.0), "░".repeat(8));
+        assert_eq!(bar(0.0, 4.0, 8.0), "░".repeat(6));
         assert_eq!((bar(0.0, 0.0, 8.0), bar(0.0, 0.0, 0.0)), (String::new(), String::new()));
     }
 

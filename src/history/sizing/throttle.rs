@@ -32,7 +32,11 @@ pub(super) fn advise(subject: &Subject<'_>) -> Option<Advice> {
     let now = now.map(Amount::AtATime);
     let unknown = |runs, because| Some(Advice::unknown(Flag::Array, now, runs, because));
     let levels = levels(subject);
-    let told = text::count(levels.len() as u64, "completed task");
+    let told =
+        format!("{} of a minute or more", text::count(levels.len() as u64, "completed task"));
+    if levels.is_empty() {
+        return unknown(0, told);
+    }
     let most = levels.last().map_or(0, |(together, _)| *together);
     if most < CROWD || levels.len() < 2 * LEAST {
         return unknown(levels.len(), format!("{told}, at most {most} at a time"));
