@@ -85,12 +85,9 @@ pub fn job(world: World<'_>, ids: &[JobId], view: View) -> Result<Records, Answe
     let source = backend.jobs.as_ref().ok_or(SchedError::NoScheduler)?;
     let mut records =
         Records { schema: "jobwise/job/1", jobs: Vec::new(), notices: Vec::new(), view };
-    let mut jobs = Vec::new();
-    for id in ids {
-        let found = source.whole_job(id)?;
-        jobs.extend(found.value);
-        records.notices.extend(mask::notices(found.notices));
-    }
+    let found = source.whole_jobs(ids)?;
+    records.notices.extend(mask::notices(found.notices));
+    let jobs = found.value;
     let (engine, notices) = Engine::start(world)?;
     records.notices.extend(notices);
     let (shared, hints) = (Shared::new(world), Hints::default());

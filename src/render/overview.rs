@@ -82,8 +82,8 @@ fn sentence(overview: &Overview) -> String {
         of(total.completed, total.runs),
         of(total.failed, total.runs),
     );
-    if total.hung > 0 {
-        said.push_str(&format!(", {} did nothing until the end", total.hung));
+    if let Some(hung) = total.hung.filter(|hung| *hung > 0) {
+        said.push_str(&format!(", {hung} did nothing until the end"));
     }
     said.push_str(&format!("; {} core-hours", hours(total.core_hours)));
     if total.gpu_hours > 0.0 {
@@ -150,7 +150,10 @@ fn table(page: &mut Page<'_>, overview: &Overview) -> io::Result<()> {
         cells.push((Label::Plain, word(&row.name.partition)));
         cells.push((Label::Plain, sums.runs.to_string()));
         cells.push((bad, sums.failed.to_string()));
-        cells.push((if sums.hung > 0 { bad } else { Label::Plain }, sums.hung.to_string()));
+        cells.push(match sums.hung {
+            Some(hung) => (if hung > 0 { bad } else { Label::Plain }, hung.to_string()),
+            None => (Label::Dim, "n/a".to_owned()),
+        });
         cells.push((Label::Plain, hours(sums.core_hours)));
         if gpus {
             let told = if row.name.gpus { hours(sums.gpu_hours) } else { "-".to_owned() };
