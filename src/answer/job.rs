@@ -1,5 +1,7 @@
 //! What is recorded about one job, and how did it use what it held?
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use super::diagnose::{self, Engine, Hints, LogReport, Shared};
@@ -8,6 +10,7 @@ use crate::config::Settings;
 use crate::history::{Finding, findings};
 use crate::model::{Idle, Job, JobId, Names, Notice, Outcome, Run};
 use crate::sched::SchedError;
+use crate::script::parse_submit_line;
 
 /// The records behind the ids.
 #[derive(Debug, Serialize)]
@@ -71,7 +74,7 @@ pub struct Gauge {
     /// The share used, from 0 to 1; `None` where one of them is not known, or more was used than
     /// there was.
     pub share: Option<f64>,
-    /// What would have to be set for it to be known, where it is not.
+    /// What would have to be set for it to be known, where it is not and the job is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gathered_by: Option<&'static str>,
 }
@@ -107,12 +110,23 @@ pub fn job(world: World<'_>, ids: &[JobId], view: View) -> Result<Records, Answe
     Ok(records)
 }
 
-fn record(job: Job, cause: Option<Named>, logs: Vec<LogReport>, settings: &Settings) -> Record {
+fn record(mut job: Job, cause: Option<Named>, logs: Vec<LogReport>, settings: &Settings) -> Record {
+    if job.command.is_none() {
+        job.command = submitted(&job);
+    }
     let run = Run::of(&job, &mut Names::default());
     let family = cause.as_ref().map(|cause| cause.family.as_str());
     let findings = findings(&job, &run, family, &idle(settings), &settings.findings);
     let gauges = if run.has_started() { gauges(&run) } else { Vec::new() };
     Record { job: mask::job(job), gauges, cause, findings, logs }
+}
+
+/// The script that was submitted, where the controller has forgotten the job: its name in the
+/// submission command, seen from the directory of that.
+fn submitted(job: &Job) -> Option<String> {
+    let line = parse_submit_line(job.submit_line.as_deref()?);
+    let script = line.script.filter(|_| line.program == "sbatch")?;
+    Some(Path::new(job.work_dir.as_deref().unwrap_or("")).join(script).display().to_string())
 }
 
 /// The settings that say what doing nothing is.
@@ -128,13 +142,15 @@ pub(super) fn idle(settings: &Settings) -> Idle {
 fn gauges(run: &Run) -> Vec<Gauge> {
     #[expect(clippy::cast_precision_loss, reason = "a gauge has three digits")]
     let float = |number: u64| number as f64;
+    // Accounting learns what a step used when the step ends.
+    let runs = !run.is_ended();
     // Of no time there is no share, although it was measured.
     let short = run.elapsed.get() == Some(0) && run.cpu_millis.is_some();
     let gauge = |name, unit, used: Option<f64>, of: Option<f64>, gathered_by| {
         let share = used.zip(of).map(|(used, of)| used / of);
         let share = share.filter(|share| (0.0..=1.0).contains(share));
         let measured = used.is_some() || (short && name == "cpu");
-        let gathered_by = if measured { None } else { Some(gathered_by) };
+        let gathered_by = if measured || runs { None } else { Some(gathered_by) };
         Gauge { name, used, of, unit, share, gathered_by }
     };
     let mut gauges = vec![

@@ -12,14 +12,17 @@ use crate::model::{Job, JobId, Notice};
 
 use super::fields::{Field, Fields, Layout};
 use super::{
-    Found, Jobs, SHORT_DEADLINE, SchedError, is_named, is_not_held, of_a_job, queried, scontrol,
-    stored,
+    Found, Jobs, NOT_STORED, SHORT_DEADLINE, SchedError, is_named, is_not_held, of_a_job, queried,
+    scontrol, stored,
 };
 
 /// So many ids at most are in one query: an id may be an array of thousands.
 const IDS: usize = 200;
 /// Of so many jobs at most the controller is asked one by one.
 const ONE_BY_ONE: usize = 4;
+
+/// What is known of one id.
+type Answer = Result<Found<Vec<Job>>, SchedError>;
 
 /// What was asked for several jobs at once.
 #[derive(Default)]
@@ -34,13 +37,13 @@ pub(super) struct AtOnce {
 
 impl Jobs<'_> {
     /// As [`Jobs::job`] for each of several ids, in their order.
-    pub fn jobs(&self, ids: &[JobId]) -> Vec<Result<Found<Vec<Job>>, SchedError>> {
+    pub fn jobs(&self, ids: &[JobId]) -> Vec<Answer> {
         self.each_of(ids, of_a_job, Self::job)
     }
 
     /// All that is recorded about several ids, in their order; of the caller's running jobs also
     /// what their steps have used so far.
-    pub fn whole_jobs(&self, ids: &[JobId]) -> Result<Found<Vec<Job>>, SchedError> {
+    pub fn whole_jobs(&self, ids: &[JobId]) -> Answer {
         let mut all = Found { value: Vec::new(), notices: Vec::new() };
         for found in self.each_of(ids, Fields::whole, Self::whole_job) {
             let Found { value, notices } = found?;
@@ -59,8 +62,8 @@ impl Jobs<'_> {
         &self,
         ids: &[JobId],
         columns: fn(&Fields) -> Layout,
-        alone: fn(&Self, &JobId) -> Result<Found<Vec<Job>>, SchedError>,
-    ) -> Vec<Result<Found<Vec<Job>>, SchedError>> {
+        alone: fn(&Self, &JobId) -> Answer,
+    ) -> Vec<Answer> {
         let mut clusters: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
         for (place, id) in ids.iter().enumerate() {
             clusters.entry(id.cluster.as_deref()).or_default().push(place);
@@ -82,8 +85,8 @@ impl Jobs<'_> {
         &self,
         ids: &[JobId],
         columns: fn(&Fields) -> Layout,
-        alone: fn(&Self, &JobId) -> Result<Found<Vec<Job>>, SchedError>,
-    ) -> Vec<Result<Found<Vec<Job>>, SchedError>> {
+        alone: fn(&Self, &JobId) -> Answer,
+    ) -> Vec<Answer> {
         let mut notices: Vec<Notice> = Vec::new();
         let recorded = self.recorded(ids, columns, &mut notices);
         // It may hold them one by one.
@@ -160,10 +163,10 @@ impl Jobs<'_> {
         let _ = self.at_once.scripts.set(scripts);
     }
 
-    /// The script of a job, or none, where accounting was asked for several.
-    pub(super) fn stored_at_once(&self, job: &Job) -> Option<Option<Vec<u8>>> {
+    /// The script of a job, or that there is none, where accounting was asked for several.
+    pub(super) fn stored_at_once(&self, job: &Job) -> Option<Result<Vec<u8>, &'static str>> {
         let scripts = self.at_once.scripts.get().filter(|_| job.id.cluster.is_none())?;
-        scripts.get(&job.id.number).cloned()
+        scripts.get(&job.id.number).map(|script| script.clone().ok_or(NOT_STORED))
     }
 
     /// Whether the controller may be asked for one more script.

@@ -533,7 +533,7 @@ impl<'h> Jobs<'h> {
             return Err(no(&"this Slurm stores no scripts"));
         }
         if let Some(known) = self.stored_at_once(job) {
-            let bytes = known.ok_or_else(|| no(&NOT_STORED))?;
+            let bytes = known.map_err(|why| no(&why))?;
             return Ok((STORED.to_owned(), bytes));
         }
         let cmd =

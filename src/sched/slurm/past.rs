@@ -363,7 +363,7 @@ struct Pieces {
 
 impl Pieces {
     /// Of so many `sacct` holds some 170 MB.
-    const ROWS: usize = 100_000;
+    const ROWS: u32 = 100_000;
 
     /// The first is of so many days; zero is the whole window.
     fn new((since, until): (Timestamp, Timestamp), days: u64, depth: Depth) -> Self {
@@ -387,7 +387,7 @@ impl Pieces {
             let most = self.length.saturating_mul(self.growth);
             // As many rows as in the last one for each second of it.
             let held = i64::try_from(self.held.max(1)).unwrap_or(i64::MAX);
-            let fits = self.length.saturating_mul(Self::ROWS as i64) / held;
+            let fits = self.length.saturating_mul(i64::from(Self::ROWS)) / held;
             self.length = fits.clamp(86_400, most);
         }
         self.held = 0;
@@ -448,7 +448,7 @@ mod tests {
             assert_eq!((pieces[0].1, pieces[pieces.len() - 1].0), (365, 0));
             let most = usize::try_from(pieces[1..].iter().map(|(a, b)| b - a).max().expect("two"));
             // A quarter may be added at the end; no piece is shorter than a day.
-            let bound = (Pieces::ROWS + Pieces::ROWS / 4).max(rows);
+            let bound = (Pieces::ROWS as usize + Pieces::ROWS as usize / 4).max(rows);
             assert!(most.expect("days") * rows <= bound, "{rows}: {pieces:?}");
         }
     }
