@@ -81,7 +81,8 @@ pub struct GroupRow {
     pub cancelled: Option<Amount>,
     /// Those that made way for others or were requeued.
     pub preempted: Option<Amount>,
-    /// Those that completed and did nothing: idle cores, or GPUs at 0 %.
+    /// Those that completed and did nothing: idle cores, or GPUs at 0 %; `None` where steps were
+    /// not asked for.
     pub idle: Option<Amount>,
     /// What sizing's advice would have left free.
     pub reclaimable: Option<Reclaimable>,
@@ -114,8 +115,8 @@ pub fn breakdown_by(
         By::Gpu => Dimension::Gpu,
         By::Week => Dimension::Week,
     };
-    let history = scope::read(world, wanted)?;
     let idle = scope::idle(world.config);
+    let (history, has_steps) = scope::read_with_few_steps(world, wanted, &idle)?;
     let window = (wanted.filter.since.as_second(), wanted.filter.until.as_second());
     let zone = world.cluster.zone();
     let rules = match dimension {
@@ -132,7 +133,7 @@ pub fn breakdown_by(
     };
     let groups = breakdown(&history, dimension, window, &zone, &idle, &mut cause);
     let freed = match dimension {
-        Dimension::Account => reclaimable_by_account(&history, &idle),
+        Dimension::Account if has_steps => reclaimable_by_account(&history, &idle),
         _ => BTreeMap::new(),
     };
     let mut total = Group::default();
@@ -152,7 +153,7 @@ pub fn breakdown_by(
     for freed in freed.values() {
         all_freed.merge(*freed);
     }
-    let total_freed = (dimension == Dimension::Account).then_some(all_freed);
+    let total_freed = (dimension == Dimension::Account && has_steps).then_some(all_freed);
     let mut rows: Vec<GroupRow> = groups
         .iter()
         .map(|(name, group)| row(&meter, Some(name), group, freed.get(name).copied()))
@@ -161,6 +162,12 @@ pub fn breakdown_by(
         rows.sort_by(|a, b| {
             by_waste(&a.failed, &b.failed).then_with(|| by_waste(&a.used, &b.used))
         });
+    }
+    let mut total_row = row(&meter, None, &total, total_freed);
+    if !has_steps {
+        for row in rows.iter_mut().chain([&mut total_row]) {
+            row.idle = None;
+        }
     }
     let mut notices = history.notices.clone();
     if total.used.unrecorded > 0 {
@@ -179,7 +186,7 @@ pub fn breakdown_by(
         schema: "jobwise/breakdown/1",
         scope: Scope::of(world, &wanted.filter, &history),
         by,
-        total: row(&meter, None, &total, total_freed),
+        total: total_row,
         groups: rows,
         energy: meter.notes(&total.used),
         measured: (total.metered > 0).then_some(Measured { kwh, runs: total.metered }),

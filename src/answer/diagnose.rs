@@ -328,10 +328,16 @@ pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagn
         notices,
     };
     answer.notices.extend(hints.log_dirs.iter().filter_map(|folder| no_folder(world, folder)));
-    for text in ids {
-        match asked(&engine, &shared, &backend, text, hints) {
+    let found = look_up(&backend, ids);
+    if let Some(source) = backend.jobs.as_ref() {
+        let all = found.iter().filter_map(|found| found.as_ref().ok()).flat_map(|(jobs, _)| jobs);
+        source.fetch_scripts(all.filter(|job| job.state.is_ended() && job.has_started()));
+    }
+    for (text, found) in ids.iter().zip(found) {
+        match found {
             Err(error) => answer.failures.push(Failure { id: text.clone(), error }),
-            Ok((mut diagnoses, notices)) => {
+            Ok(found) => {
+                let (mut diagnoses, notices) = of_found(&engine, &shared, &backend, found, hints);
                 for told in &mut diagnoses {
                     finder.add(told);
                 }
@@ -360,25 +366,49 @@ pub(super) fn asked(
     text: &str,
     hints: &Hints,
 ) -> Result<(Vec<Diagnosis>, Vec<Notice>), AnswerError> {
-    let (jobs, mut notices) = look_up(backend, text)?;
+    let found = look_up(backend, &[text.to_owned()]).into_iter().next();
+    let found = found.ok_or(SchedError::NoScheduler)??;
+    Ok(of_found(engine, shared, backend, found, hints))
+}
+
+/// Records, and what they lack.
+type LookedUp = (Vec<Job>, Vec<Notice>);
+
+fn of_found(
+    engine: &Engine,
+    shared: &Shared<'_>,
+    backend: &Backend<'_>,
+    (jobs, mut notices): LookedUp,
+    hints: &Hints,
+) -> (Vec<Diagnosis>, Vec<Notice>) {
     let (jobs, skipped) = worth_diagnosing(jobs, shared.world.config.settings.diagnose.array_tasks);
     notices.extend(skipped);
     let one = |job| one(engine, job, &mut Cluster::new(backend, hints, shared));
-    Ok((jobs.into_par_iter().map(one).collect(), notices))
+    (jobs.into_par_iter().map(one).collect(), notices)
 }
 
-fn look_up(backend: &Backend<'_>, text: &str) -> Result<(Vec<Job>, Vec<Notice>), AnswerError> {
-    let (id, step) = JobId::parse_with_step(text)?;
-    let source = backend.jobs.as_ref().ok_or(SchedError::NoScheduler)?;
-    let found = source.job(&id)?;
-    let mut notices = found.notices;
-    if let Some(step) = step {
-        notices.push(Notice::info(
-            "whole-job",
-            format!("{text} is step {step} of job {id}: the whole job is diagnosed"),
-        ));
+/// Looks ids up, all at once.
+fn look_up(backend: &Backend<'_>, texts: &[String]) -> Vec<Result<LookedUp, AnswerError>> {
+    let read: Vec<_> = texts.iter().map(|text| JobId::parse_with_step(text)).collect();
+    let ids: Vec<JobId> = read.iter().flatten().map(|(id, _)| id.clone()).collect();
+    let mut found = match backend.jobs.as_ref() {
+        Some(source) => source.jobs(&ids),
+        None => vec![Err(SchedError::NoScheduler); ids.len()],
     }
-    Ok((found.value, notices))
+    .into_iter();
+    let answer = |(text, read): (&String, Result<(JobId, Option<_>), _>)| {
+        let (id, step) = read?;
+        let found = found.next().unwrap_or(Err(SchedError::NoScheduler))?;
+        let mut notices = found.notices;
+        if let Some(step) = step {
+            notices.push(Notice::info(
+                "whole-job",
+                format!("{text} is step {step} of job {id}: the whole job is diagnosed"),
+            ));
+        }
+        Ok((found.value, notices))
+    };
+    texts.iter().zip(read).map(answer).collect()
 }
 
 /// Of a huge array only so many failed tasks are diagnosed; the others are counted.

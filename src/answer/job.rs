@@ -1,5 +1,7 @@
 //! What is recorded about one job, and how did it use what it held?
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use super::diagnose::{self, Engine, Failure, Hints, LogReport, Shared};
@@ -8,6 +10,7 @@ use crate::config::Settings;
 use crate::history::{Finding, findings};
 use crate::model::{Idle, Job, JobId, Names, Notice, Outcome, Run};
 use crate::sched::SchedError;
+use crate::script::parse_submit_line;
 
 /// The records behind the ids.
 #[derive(Debug, Serialize)]
@@ -73,7 +76,7 @@ pub struct Gauge {
     /// The share used, from 0 to 1; `None` where one of them is not known, or more was used than
     /// there was.
     pub share: Option<f64>,
-    /// What would have to be set for it to be known, where it is not.
+    /// What would have to be set for it to be known, where it is not and the job is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gathered_by: Option<&'static str>,
 }
@@ -86,27 +89,21 @@ const LOGS: usize = 1;
 pub fn job(world: World<'_>, ids: &[JobId], view: View) -> Result<Records, AnswerError> {
     let backend = world.backend();
     let source = backend.jobs.as_ref().ok_or(SchedError::NoScheduler)?;
+    let (found, unknown) = source.whole_jobs(ids);
     let mut records = Records {
         schema: "jobwise/job/1",
         jobs: Vec::new(),
         failures: Vec::new(),
-        notices: Vec::new(),
+        notices: mask::notices(found.notices),
         view,
     };
-    let mut jobs = Vec::new();
-    for id in ids {
-        match source.whole_job(id) {
-            Ok(found) => {
-                jobs.extend(found.value);
-                records.notices.extend(mask::notices(found.notices));
-            }
-            Err(error) if ids.len() == 1 => return Err(error.into()),
-            Err(error) => {
-                let error = AnswerError::from(error);
-                records.failures.push(Failure { id: id.to_string(), error });
-            }
+    for (id, error) in unknown {
+        if ids.len() == 1 {
+            return Err(error.into());
         }
+        records.failures.push(Failure { id: id.to_string(), error: error.into() });
     }
+    let jobs = found.value;
     let (engine, notices) = Engine::start(world)?;
     records.notices.extend(notices);
     let (shared, hints) = (Shared::new(world), Hints::default());
@@ -126,12 +123,23 @@ pub fn job(world: World<'_>, ids: &[JobId], view: View) -> Result<Records, Answe
     Ok(records)
 }
 
-fn record(job: Job, cause: Option<Named>, logs: Vec<LogReport>, settings: &Settings) -> Record {
+fn record(mut job: Job, cause: Option<Named>, logs: Vec<LogReport>, settings: &Settings) -> Record {
+    if job.command.is_none() {
+        job.command = submitted(&job);
+    }
     let run = Run::of(&job, &mut Names::default());
     let family = cause.as_ref().map(|cause| cause.family.as_str());
     let findings = findings(&job, &run, family, &idle(settings), &settings.findings);
     let gauges = if run.has_started() { gauges(&run) } else { Vec::new() };
     Record { job: mask::job(job), gauges, cause, findings, logs }
+}
+
+/// The script that was submitted, where the controller has forgotten the job: its name in the
+/// submission command, seen from the directory of that.
+fn submitted(job: &Job) -> Option<String> {
+    let line = parse_submit_line(job.submit_line.as_deref()?);
+    let script = line.script.filter(|_| line.program == "sbatch")?;
+    Some(Path::new(job.work_dir.as_deref().unwrap_or("")).join(script).display().to_string())
 }
 
 /// The settings that say what doing nothing is.
@@ -152,13 +160,15 @@ fn gauges(run: &Run) -> Vec<Gauge> {
         let elapsed = run.elapsed.get().filter(|elapsed| *elapsed > 0)?;
         Some(float(run.cpu_millis.get()?) / 1000.0 / f64::from(elapsed))
     };
+    // Accounting learns what a step used when the step ends.
+    let runs = !run.is_ended();
     // Of no time there is no share, although it was measured.
     let short = run.elapsed.get() == Some(0) && run.cpu_millis.is_some();
     let gauge = |name, unit, used: Option<f64>, of: Option<f64>, gathered_by| {
         let share = used.zip(of).map(|(used, of)| used / of);
         let share = share.filter(|share| (0.0..=1.0).contains(share));
         let measured = used.is_some() || (short && name == "cpu");
-        let gathered_by = if measured { None } else { Some(gathered_by) };
+        let gathered_by = if measured || runs { None } else { Some(gathered_by) };
         Gauge { name, used, of, unit, share, gathered_by }
     };
     let mut gauges = vec![

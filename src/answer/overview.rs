@@ -86,9 +86,12 @@ pub struct Sums {
     pub preempted: u64,
     /// Ended in a state that is not known here.
     pub other: u64,
-    /// Held their cores and did nothing; in one of the other counts too.
-    pub hung: u64,
-    /// Failed or hung, each once.
+    /// Held their cores and did nothing; in one of the other counts too. `None` where none is known
+    /// to have and some may: only steps tell.
+    pub hung: Option<u64>,
+    /// Lasted long enough to have hung, and what they did is not known.
+    pub unjudged: u64,
+    /// Failed or hung, as far as is known, each once.
     pub flagged: u64,
     /// Run now: in none of the other counts.
     pub running: u64,
@@ -125,8 +128,8 @@ pub struct WorkloadRow {
 
 /// Ranks the workloads of a window.
 pub fn overview(world: World<'_>, question: &Question) -> Result<Overview, AnswerError> {
-    let history = scope::read(world, &question.past)?;
     let idle = scope::idle(world.config);
+    let (history, _) = scope::read_with_few_steps(world, &question.past, &idle)?;
     let scope = Scope::of(world, &question.past.filter, &history);
     Ok(report(&history, &idle, scope, question))
 }
@@ -207,7 +210,8 @@ impl Sums {
             cancelled: summary.cancelled,
             preempted: summary.preempted,
             other: summary.other,
-            hung: summary.hung,
+            hung: summary.known_hung(),
+            unjudged: summary.unjudged,
             flagged: summary.flagged,
             running: summary.running,
             flagged_rate: scope::share(summary.flagged, summary.ended),

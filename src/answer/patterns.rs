@@ -1,5 +1,7 @@
 //! What goes wrong again and again?
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::limits::Ceilings;
@@ -59,8 +61,22 @@ pub fn patterns_of(
     wanted: &Wanted,
     limit: Option<usize>,
 ) -> Result<Patterns, AnswerError> {
-    let history = scope::read(world, wanted)?;
+    let mut history = scope::read(world, wanted)?;
     let idle = scope::idle(world.config);
+    // A step may have died of memory though its job's record does not say so.
+    let died = |run: &Run| run.derived_exit.is_some_and(|exit| !exit.is_clean());
+    scope::add_steps(world, wanted, &mut history, died)?;
+    let of_patterns: BTreeSet<u32> = {
+        let workloads = workloads(&history);
+        let found = patterns(&history, &workloads, &idle);
+        let shown = found.iter().take(limit.unwrap_or(usize::MAX));
+        let runs = shown.flat_map(|pattern| workloads[pattern.workload].runs(&history));
+        runs.map(|run| run.number).collect()
+    };
+    // What hung, and what the next run should ask for, only steps tell.
+    scope::add_steps(world, wanted, &mut history, |run| {
+        of_patterns.contains(&run.number) && !run.failed_steps.is_some()
+    })?;
     let workloads = workloads(&history);
     let found = patterns(&history, &workloads, &idle);
     let total = found.len();

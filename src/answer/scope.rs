@@ -8,7 +8,7 @@ use super::{AnswerError, World};
 use crate::config::Config;
 use crate::history::workloads::Workload;
 use crate::model::{BaseState, History, Idle, Notice, Run};
-use crate::sched::{Filter, Users};
+use crate::sched::{Depth, Filter, SchedError, Users};
 use crate::text;
 
 /// Whose runs of which window an answer is about.
@@ -55,6 +55,58 @@ pub(super) fn read(world: World<'_>, wanted: &Wanted) -> Result<History, AnswerE
         mark_stale(&mut history, world.cluster.now());
     }
     Ok(history)
+}
+
+/// What steps used is asked for unasked of so many runs at most: that takes about a second. Of all
+/// runs of a cluster it would take ten times as long as the runs alone.
+const FEW: usize = 5000;
+
+/// As [`read`], and of a cluster also what the steps of those runs used that may have done nothing,
+/// if that was asked for or they are few. Says whether that is known, and if not, how to know it.
+pub(super) fn read_with_few_steps(
+    world: World<'_>,
+    wanted: &Wanted,
+    idle: &Idle,
+) -> Result<(History, bool), AnswerError> {
+    let mut history = read(world, wanted)?;
+    if !wanted.files.is_empty() || wanted.depth == Depth::Steps {
+        return Ok((history, true));
+    }
+    let may_hang = |run: &Run| {
+        let long = run.elapsed.get().is_some_and(|elapsed| elapsed >= idle.least_seconds);
+        long && run.is_ended()
+    };
+    let those = history.runs.iter().filter(|run| may_hang(run)).count();
+    if those > FEW {
+        let runs = text::count(those as u64, "run");
+        let text = format!(
+            "what {runs} did with what they held was not asked: only steps know which hung"
+        );
+        let hint = "--steps asks, which takes some ten times as long";
+        history.notices.push(Notice::info("no-steps", text).hint(hint));
+        return Ok((history, false));
+    }
+    let known = add_steps(world, wanted, &mut history, may_hang);
+    if let Err(error) = &known {
+        let text = format!("what runs did with what they held is not known: {error}");
+        history.notices.push(Notice::warning("no-steps", text));
+    }
+    Ok((history, known.is_ok()))
+}
+
+/// Adds what the steps of some runs used to a history of allocations; a file holds them or not.
+pub(super) fn add_steps(
+    world: World<'_>,
+    wanted: &Wanted,
+    history: &mut History,
+    of: impl Fn(&Run) -> bool,
+) -> Result<(), AnswerError> {
+    if !wanted.files.is_empty() || wanted.depth == Depth::Steps {
+        return Ok(());
+    }
+    let backend = world.backend();
+    let source = backend.jobs.as_ref().ok_or(SchedError::NoScheduler)?;
+    Ok(source.add_steps(&wanted.filter, history, of)?)
 }
 
 /// Marks records that are open though nothing can run for so long: twice its limit and a day. What is

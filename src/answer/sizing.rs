@@ -1,6 +1,6 @@
 //! What should the next run ask for?
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -150,7 +150,15 @@ pub struct FollowedRow {
 
 /// Advises on the workloads of a window.
 pub fn sized(world: World<'_>, question: &Question) -> Result<Sized, AnswerError> {
-    let history = scope::read(world, &question.past)?;
+    let mut history = scope::read(world, &question.past)?;
+    if !question.workloads.is_empty() {
+        let jobs: BTreeSet<u32> = workloads(&history)
+            .iter()
+            .filter(|workload| is_wanted(workload, &question.workloads))
+            .flat_map(|workload| workload.runs(&history).map(|run| run.number))
+            .collect();
+        scope::add_steps(world, &question.past, &mut history, |run| jobs.contains(&run.number))?;
+    }
     let basis = Basis { risk: question.risk, idle: scope::idle(world.config) };
     let mut ranked: Vec<(Workload, Summary)> = workloads(&history)
         .into_iter()

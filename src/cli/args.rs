@@ -316,6 +316,11 @@ pub(super) struct Stats {
     #[arg(long, value_enum)]
     pub(super) by: Option<By>,
 
+    /// For --by, also ask what the steps of more than 5000 runs used: which did nothing, what
+    /// sizing would have freed
+    #[arg(long)]
+    pub(super) steps: bool,
+
     /// Write the sums of --by (partitions without it) as comma-separated values
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
     pub(super) format: Option<Table>,
@@ -355,6 +360,10 @@ pub(super) struct Stats {
 pub(super) struct Overview {
     #[command(flatten)]
     pub(super) past: Past,
+
+    /// Also ask what the steps of more than 5000 runs used, which tells runs that did nothing
+    #[arg(long)]
+    pub(super) steps: bool,
 
     /// The order of the workloads
     #[arg(long, value_enum, default_value_t = Sort::Cost)]

@@ -48,7 +48,7 @@ pub(super) fn overview(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let question = overview::Question {
-        past: wanted(world, &args.past, Depth::Steps)?,
+        past: wanted(world, &args.past, depth(args.steps))?,
         sort: sort(args.sort),
         limit: limit(args.limit),
     };
@@ -62,7 +62,8 @@ pub(super) fn sizing(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let question = sizing::Question {
-        past: wanted(world, &args.past, Depth::Steps)?,
+        // Of a named workload the steps of its runs are enough.
+        past: wanted(world, &args.past, depth(args.workloads.is_empty()))?,
         workloads: args.workloads.clone(),
         risk: args.risk.unwrap_or(Basis::RISK),
         sort: sort(args.sort),
@@ -80,7 +81,7 @@ pub(super) fn patterns(
     args: &args::Patterns,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let history = wanted(world, &args.past, Depth::Steps)?;
+    let history = wanted(world, &args.past, Depth::Allocations)?;
     printer.print(&answer::patterns::patterns_of(world, &history, limit(args.limit))?)?;
     Ok(Exit::Answered)
 }
@@ -105,7 +106,7 @@ pub(super) fn export(
     args: &args::Export,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let depth = if args.no_steps { Depth::Allocations } else { Depth::Steps };
+    let depth = depth(!args.no_steps);
     let layout = match args.format {
         ExportFormat::Ndjson => export::Layout::Lines,
         ExportFormat::Csv => export::Layout::Table,
@@ -231,7 +232,7 @@ pub(super) fn statistics(
     args: &args::Stats,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let history = wanted(world, &args.past, Depth::Steps)?;
+    let history = wanted(world, &args.past, depth(args.steps))?;
     let question = question(args, history.filter.clone());
     // Files tell of runs and not of whole records, which the plain statistics judge.
     let apart = args.format.is_some() || !history.files.is_empty();
@@ -249,6 +250,10 @@ pub(super) fn statistics(
         Some(args::Table::Csv) => print_csv(&sums)?,
     }
     Ok(Exit::Answered)
+}
+
+fn depth(steps: bool) -> Depth {
+    if steps { Depth::Steps } else { Depth::Allocations }
 }
 
 /// Zero is all.

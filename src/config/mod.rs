@@ -62,7 +62,7 @@ pub struct Scheduler {
     pub deadline_seconds: u64,
     /// Seconds after which a listing of many jobs is ended.
     pub list_deadline_seconds: u64,
-    /// Days of everybody's history that one query may span.
+    /// Days of the newest piece of everybody's history; what it holds says how long others are.
     pub list_days: u64,
     /// Seconds for which the limits of a partition are remembered; zero for none.
     pub limits_seconds: u32,

@@ -82,6 +82,9 @@ pub struct Summary {
     pub other: u64,
     /// Held their cores and did nothing; in one of the other counts too.
     pub hung: u64,
+    /// Lasted long enough to have hung, and nobody measured whether they did: in no count of hung
+    /// ones.
+    pub unjudged: u64,
     /// Failed or hung, each once.
     pub flagged: u64,
     /// Still running.
@@ -112,7 +115,8 @@ impl Summary {
         if !Outcome::ENDED.contains(&outcome) || !run.is_ended() {
             return;
         }
-        let hung = run.is_hang(idle) == Some(true);
+        let judged = run.is_hang(idle);
+        let hung = judged == Some(true);
         let flagged = outcome == Outcome::Failed || hung;
         self.ended += 1;
         self.completed += u64::from(outcome == Outcome::Completed);
@@ -121,6 +125,7 @@ impl Summary {
         self.preempted += u64::from(matches!(outcome, Outcome::Preempted | Outcome::Requeued));
         self.other += u64::from(outcome == Outcome::Other);
         self.hung += u64::from(hung);
+        self.unjudged += u64::from(judged.is_none() && run.elapsed.is_some());
         self.flagged += u64::from(flagged);
         match run.core_seconds() {
             Some(cores) => {
@@ -149,6 +154,7 @@ impl Summary {
         self.preempted += other.preempted;
         self.other += other.other;
         self.hung += other.hung;
+        self.unjudged += other.unjudged;
         self.flagged += other.flagged;
         self.running += other.running;
         self.core_seconds += other.core_seconds;
@@ -158,6 +164,11 @@ impl Summary {
         self.unrecorded += other.unrecorded;
         self.first = [self.first, other.first].into_iter().flatten().min();
         self.last = self.last.max(other.last);
+    }
+
+    /// How many hung; `None` where none is known to have and some may.
+    pub fn known_hung(&self) -> Option<u64> {
+        (self.hung > 0 || self.unjudged == 0).then_some(self.hung)
     }
 
     /// One number for what they held, to rank by.

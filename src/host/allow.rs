@@ -71,7 +71,7 @@ const SHAPES: &[Shape] = &[
         program: "scontrol",
         verbs: &[
             Verb::Word(&["show"]),
-            Verb::Word(&["config", "node", "partition", "reservation"]),
+            Verb::Word(&["config", "job", "node", "partition", "reservation"]),
         ],
         flags: &["--all", "--details", "--oneliner"],
         valued: &["--clusters"],
@@ -291,6 +291,7 @@ mod tests {
         assert!(permitted("sacct", &["--helpformat"]));
         assert!(permitted("sacct", &["--parsable2", "--jobs=12; rm -rf /", "--format=JobID"]));
         assert!(permitted("scontrol", &["--oneliner", "show", "job", "12_3"]));
+        assert!(permitted("scontrol", &["--oneliner", "show", "job"]));
         assert!(permitted("scontrol", &["write", "batch_script", "12", "-"]));
         assert!(permitted("scontrol", &["--all", "--details", "--oneliner", "show", "node"]));
         let users = "users=first.last@site.org";

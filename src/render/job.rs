@@ -136,7 +136,7 @@ fn record(page: &mut Page<'_>, told: &Record, view: View) -> io::Result<()> {
     let job = &told.job;
     heading(page, job)?;
     for gauge in &told.gauges {
-        bar(page, gauge)?;
+        bar(page, gauge, job.state.is_ended())?;
     }
     if let Some(cause) = &told.cause {
         let text = format!("{} ({}); jobwise diagnose {}", cause.title, cause.family, job.id);
@@ -184,7 +184,7 @@ fn record(page: &mut Page<'_>, told: &Record, view: View) -> io::Result<()> {
 const BAR: usize = 20;
 
 /// What was used of what there was, as a bar and in figures.
-fn bar(page: &mut Page<'_>, gauge: &Gauge) -> io::Result<()> {
+fn bar(page: &mut Page<'_>, gauge: &Gauge, over: bool) -> io::Result<()> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -215,7 +215,10 @@ fn bar(page: &mut Page<'_>, gauge: &Gauge) -> io::Result<()> {
             let of = of.map_or_else(|| "n/a".to_owned(), shown);
             match gauge.gathered_by {
                 Some(by) => format!("n/a of {of}: not measured; a site measures it with {by}"),
-                None => format!("n/a of {of}: it took no time"),
+                None if over => format!("n/a of {of}: it took no time"),
+                None => {
+                    format!("n/a of {of}: not counted yet, accounting learns it when a step ends")
+                }
             }
         }
     };

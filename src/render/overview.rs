@@ -91,8 +91,8 @@ fn sentence(overview: &Overview) -> String {
     if total.other > 0 {
         said.push_str(&format!(", {} % otherwise", of(total.other, total.runs)));
     }
-    if total.hung > 0 {
-        said.push_str(&format!("; {} did nothing until the end", total.hung));
+    if let Some(hung) = total.hung.filter(|hung| *hung > 0) {
+        said.push_str(&format!("; {hung} did nothing until the end"));
     }
     said.push_str(&format!("; {} core-hours", hours(total.core_hours)));
     if total.gpu_hours > 0.0 {
@@ -139,7 +139,7 @@ fn worst(overview: &Overview) -> Option<(&str, &Sums)> {
 
 fn table(page: &mut Page<'_>, overview: &Overview) -> io::Result<()> {
     let gpus = overview.total.gpu_hours > 0.0;
-    let hung = overview.total.hung > 0;
+    let hung = overview.total.hung != Some(0);
     let users = overview.scope.users.as_ref().is_none_or(|users| users.len() > 1);
     let right = |heading| Column { heading, right: true, least: WHOLE };
     let left = |heading, least| Column { heading, right: false, least };
@@ -178,8 +178,10 @@ fn table(page: &mut Page<'_>, overview: &Overview) -> io::Result<()> {
         cells.push((Label::Plain, sums.runs.to_string()));
         cells.push((bad, sums.failed.to_string()));
         if hung {
-            let label = if sums.hung > 0 { bad } else { Label::Plain };
-            cells.push((label, sums.hung.to_string()));
+            cells.push(match sums.hung {
+                Some(hung) => (if hung > 0 { bad } else { Label::Plain }, hung.to_string()),
+                None => (Label::Dim, "n/a".to_owned()),
+            });
         }
         cells.push((Label::Plain, hours(sums.core_hours)));
         if gpus {

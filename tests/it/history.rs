@@ -1,7 +1,10 @@
 //! Records and histories as a user meets them: one job in full, and many from files.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
+
+use serde_json::Value;
 
 use crate::accounting::{Row, cluster, gauge, job, step};
 use crate::run::{FIXTURES, Test};
@@ -241,6 +244,150 @@ fn a_recording_of_another_question_shows_what_it_holds() {
     let shown = Test::new("demo-job").run(&["--demo", "job", "10"]);
     shown.ends(0).says("checksum").says("FAILED").says("STEP");
     assert!(!shown.all().contains("holds only the jobs"), "{}", shown.all());
+}
+
+/// What must be the same of a job that was submitted alike to four releases; what it used, where it
+/// ran and when may differ.
+const ALIKE: [&str; 17] = [
+    "name",
+    "account",
+    "partition",
+    "qos",
+    "user",
+    "work_dir",
+    "limit_seconds",
+    "nodes",
+    "cpus",
+    "gpus",
+    "gpu_type",
+    "tasks",
+    "allocated_memory_bytes",
+    "out_of_memory",
+    "failed_node",
+    "reason",
+    "failed_steps",
+];
+
+#[test]
+fn the_same_job_reads_the_same_in_four_releases() {
+    let test = Test::new("releases");
+    let mut releases = Vec::new();
+    for release in ["20.11", "22.05", "24.11", "26.05"] {
+        let saved = format!("{FIXTURES}/slurm-{release}/sacct-all-fields.psv");
+        let lines = test.run(&["export", "--from", &saved]);
+        // By name, and by what follows the number in the id: tasks, components.
+        let mut jobs = BTreeMap::new();
+        for line in lines.ends(0).stdout.lines() {
+            let run: Value = serde_json::from_str(line).expect("JSON");
+            let id = run["id"].as_str().expect("an id").trim_start_matches(char::is_numeric);
+            jobs.insert((run["name"].to_string(), id.to_owned()), run);
+        }
+        releases.push((release, jobs));
+    }
+    // `11:0?` is 11 or 139, which 26.05 tells; who cancelled has another number on each machine.
+    let plain = |value: &Value| {
+        let text = value.as_str().unwrap_or_default();
+        let text = text.split(" by ").next().unwrap_or_default();
+        match text.strip_suffix(":0").and_then(|code| code.parse::<u32>().ok()) {
+            Some(code) if code > 128 => format!("{}:0?", code - 128),
+            _ => text.to_owned(),
+        }
+    };
+    let (_, oldest) = &releases[0];
+    let mut compared = 0;
+    for (key, first) in oldest {
+        let all: Vec<(&str, &Value)> =
+            releases.iter().filter_map(|(name, jobs)| Some((*name, jobs.get(key)?))).collect();
+        if all.len() < 4 {
+            continue;
+        }
+        compared += 1;
+        for (release, run) in &all[1..] {
+            for field in ALIKE {
+                // A step that ran out of memory is the job's end to 20.11, which knows it by that.
+                assert_eq!(run[field], first[field], "{field} of {key:?} in {release}");
+            }
+            let ended_by_step = key.0.contains("oom-step");
+            for field in ["state", "exit"] {
+                let (one, other) = (plain(&first[field]), plain(&run[field]));
+                assert!(one == other || ended_by_step, "{field} of {key:?}: {one}, {other}");
+            }
+        }
+    }
+    assert!(compared >= 12, "{compared}");
+}
+
+/// `sacct` with so many completed runs of an hour each; their steps used half a core, but for the
+/// last, which did nothing. It tells how it was asked.
+fn of_runs(name: &str, runs: u32) -> Test {
+    let test = Test::new(name);
+    test.answer(
+        "fields",
+        &std::fs::read_to_string(format!("{FIXTURES}/slurm-22.05/sacct-helpformat.txt"))
+            .expect("there"),
+    );
+    let body = r#"case "$*" in
+    *--helpformat*) say fields ;;
+    *--format=*)
+        format=${*##*--format=} steps=1
+        case "$*" in *--allocations*) steps= ;; esac
+        PATH=/usr/bin:/bin awk -v wanted="${format%% *}" -v steps="$steps" -v runs=RUNS '
+            function cell(name, id, step) {
+                if (name == "JobID") return id
+                if (name == "State") return "COMPLETED"
+                if (name == "ExitCode") return "0:0"
+                if (name == "JobName") return "fit"
+                if (name == "User" && !step) return "ada"
+                if (name == "Partition" && !step) return "cpu"
+                if (name == "Submit" || name == "Start") return 1795000000
+                if (name == "End") return 1795003600
+                if (name == "Elapsed") return "01:00:00"
+                if (name == "AllocCPUS" || name == "NNodes") return 1
+                if (name == "AllocTRES") return "cpu=1,mem=1G,node=1"
+                if (name == "NodeList") return "n1"
+                if (name == "TotalCPU") return id ~ /^1\./ ? "00:00:01" : "00:30:00"
+                return ""
+            }
+            function row(id, step,    line, i) {
+                line = cell(names[1], id, step)
+                for (i = 2; i <= count; i++) line = line "@~@" cell(names[i], id, step)
+                print line
+            }
+            BEGIN {
+                count = split(wanted, names, ",")
+                for (n = 1; n <= runs; n++) { row(n, 0); if (steps) row(n ".batch", 1) }
+            }' ;;
+esac"#;
+    test.client("sacct", &body.replace("RUNS", &runs.to_string()));
+    test.client("squeue", "exit 0");
+    let log = test.path("calls").display().to_string();
+    test.env("CALLS", &log)
+}
+
+#[test]
+fn steps_are_asked_for_where_they_are_few_or_wanted() {
+    const WINDOW: [&str; 5] = ["--all-users", "-S", "2026-11-01", "-E", "2026-11-30"];
+    let ask = |runs, more: &[&str]| {
+        let test = of_runs(&format!("steps-{runs}-{}", more.len()), runs);
+        let shown = test.run(&[&["overview", "--json"], &WINDOW[..], more].concat());
+        let calls = fs::read_to_string(test.path("calls")).expect("asked");
+        let with_steps = calls
+            .lines()
+            .filter(|call| call.contains("--format") && !call.contains("--allocations"))
+            .count();
+        let report = shown.ends(0).json();
+        assert_eq!(report["total"]["runs"], runs);
+        (report["total"]["hung"].clone(), with_steps, shown)
+    };
+    // One of twenty did nothing.
+    assert_eq!((ask(20, &[]).0, ask(20, &[]).1), (1.into(), 1));
+    // Of more than 5000 it is not known, never zero, and it says how it would be.
+    let (hung, asked, shown) = ask(5001, &[]);
+    assert_eq!((hung, asked), (Value::Null, 0));
+    assert!(shown.all().contains("--steps"), "{}", shown.all());
+    let (hung, asked, _) = ask(5001, &["--steps"]);
+    // The window is 29 days: of a week, two, and the rest.
+    assert_eq!((hung, asked), (1.into(), 3));
 }
 
 #[test]

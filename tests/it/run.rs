@@ -269,9 +269,11 @@ const SACCT: &str = r#"case "$*" in
     *--helpformat*) say fields ;;
     *--version*) echo "slurm 22.05.8" ;;
     *--batch-script*) [ ! -f "$answers/script" ] || say script ;;
-    *--jobs=*) id=${*##*--jobs=}; format=${*##*--format=}
-        [ -f "$answers/$id" ] || exit 0
-        say_columns "$id" "$format" ;;
+    *--jobs=*) ids=${*##*--jobs=}; format=${*##*--format=} IFS=,
+        for id in $ids; do
+            [ -f "$answers/$id" ] || continue
+            say_columns "$id" "${format%% *}"
+        done ;;
     *--format=*) say_cells "${*##*--format=}" ;;
 esac"#;
 /// The columns of the recorded queries by id.

@@ -15,6 +15,7 @@ mod jobstats;
 pub(super) mod json;
 mod limits;
 mod live;
+mod many;
 mod nodes;
 mod numbers;
 mod offers;
@@ -80,6 +81,9 @@ const CONTROLLER_MEMORY: SignedDuration = SignedDuration::from_hours(1);
 const SHORT_DEADLINE: Duration = Duration::from_secs(10);
 /// A list of some hundred thousand jobs; they are kept, the text is not.
 const LIST_LIMIT: u64 = 256 << 20;
+/// Where a script came from that accounting had, and why one did not.
+const STORED: &str = "the copy in the accounting database";
+const NOT_STORED: &str = "no script is stored for this job, or not for you";
 /// A batch script is text; what is larger is not read.
 const SCRIPT_LIMIT: u64 = 4 << 20;
 
@@ -131,6 +135,7 @@ pub struct Jobs<'h> {
     list_days: u64,
     fields: OnceLock<Result<Fields, SchedError>>,
     version: OnceLock<Option<Version>>,
+    at_once: many::AtOnce,
 }
 
 impl fmt::Debug for Jobs<'_> {
@@ -149,6 +154,7 @@ impl<'h> Jobs<'h> {
             list_days: settings.list_days,
             fields: OnceLock::new(),
             version: OnceLock::new(),
+            at_once: many::AtOnce::default(),
         }
     }
 
@@ -160,17 +166,15 @@ impl<'h> Jobs<'h> {
         self.completed(id, recorded, notices)
     }
 
-    /// As [`Self::job`], with all that accounting has to say. A recording that was made by another
-    /// question holds less: then that.
-    pub fn whole_job(&self, id: &JobId) -> Result<Found<Vec<Job>>, SchedError> {
+    /// As [`Self::job`], with all that accounting has to say, but for what steps that run have used
+    /// so far. A recording that was made by another question holds less: then that.
+    fn whole_job(&self, id: &JobId) -> Result<Found<Vec<Job>>, SchedError> {
         let mut notices = Vec::new();
         let recorded = self.recorded(std::slice::from_ref(id), Fields::whole, &mut notices);
-        if matches!(recorded, Err(SchedError::NotRecorded { .. } | SchedError::NotInDemo(_))) {
+        if is_not_held(&recorded) {
             return self.job(id);
         }
-        let mut found = self.completed(id, recorded, notices)?;
-        self.add_live(&mut found.value, &mut found.notices);
-        Ok(found)
+        self.completed(id, recorded, notices)
     }
 
     /// What accounting said, with what only the controller can know.
@@ -392,6 +396,9 @@ impl<'h> Jobs<'h> {
 
     /// What the controller holds about an id.
     fn controlled(&self, id: &JobId, patience: Duration) -> Result<(Vec<Job>, usize), SchedError> {
+        if let Some(known) = self.controlled_at_once(id) {
+            return known;
+        }
         let cmd = on_cluster(self.ask("scontrol", &["--oneliner"]), id).deadline(patience);
         let output = self.query(&cmd.arg("show").arg("job").arg(queried(id)))?;
         let (mut jobs, unreadable) = scontrol::jobs(&output.stdout);
@@ -485,11 +492,16 @@ impl<'h> Jobs<'h> {
             .ask("squeue", &["--noheader", "--states=all"])
             .arg(format!("--format={}", squeue::FORMAT))
             .arg(format!("--jobs={}", numbers.join(",")));
-        let queued = match self.query(&on_cluster(cmd, id)) {
-            Ok(output) => squeue::numbers(&output.stdout),
-            // So it says when none of the numbers is in the queue.
-            Err(SchedError::UnknownJob { .. }) => squeue::numbers(b""),
-            Err(_) => return,
+        let queued = if self.controlled_at_once(id).is_some() {
+            // All that it knows was read, and these are not among it.
+            squeue::numbers(b"")
+        } else {
+            match self.query(&on_cluster(cmd, id)) {
+                Ok(output) => squeue::numbers(&output.stdout),
+                // So it says when none of the numbers is in the queue.
+                Err(SchedError::UnknownJob { .. }) => squeue::numbers(b""),
+                Err(_) => return,
+            }
         };
         for job in jobs.iter().filter(|job| !queued.contains(&own_number(job))) {
             notices.push(Notice::warning(
@@ -536,13 +548,16 @@ impl<'h> Jobs<'h> {
         if !self.fields().map_err(|error| no(&error))?.has(Field::SubmitLine) {
             return Err(no(&"this Slurm stores no scripts"));
         }
+        if let Some(known) = self.stored_at_once(job) {
+            let bytes = known.map_err(|why| no(&why))?;
+            return Ok((STORED.to_owned(), bytes));
+        }
         let cmd =
             self.ask("sacct", &["--batch-script"]).arg(format!("--jobs={}", queried(&job.id)));
         let output = self.query(&on_cluster(cmd, &job.id)).map_err(|error| no(&error))?;
         let script = stored::script(&output.stdout);
-        let bytes =
-            script.ok_or_else(|| no(&"no script is stored for this job, or not for you"))?;
-        Ok(("the copy in the accounting database".to_owned(), bytes))
+        let bytes = script.ok_or_else(|| no(&NOT_STORED))?;
+        Ok((STORED.to_owned(), bytes))
     }
 
     fn controlled_script(&self, job: &Job) -> Result<(String, Vec<u8>), String> {
@@ -551,6 +566,9 @@ impl<'h> Jobs<'h> {
         let unasked = self.records_logs() && self.may_remember(job);
         if !(unasked || controller_knows(job)) {
             return Err(no(&"it has forgotten the job"));
+        }
+        if !self.may_write_script() {
+            return Err(no(&"it was asked for the scripts of other jobs already"));
         }
         let id = match job.id.part {
             Part::Component(_) => own_number(job).to_string(),
@@ -614,6 +632,11 @@ impl<'h> Jobs<'h> {
         }
         Err(refusal::meaning(cmd, &output))
     }
+}
+
+/// Whether a recording or the demo has no answer to a question.
+fn is_not_held<T>(answer: &Result<T, SchedError>) -> bool {
+    matches!(answer, Err(SchedError::NotRecorded { .. } | SchedError::NotInDemo(_)))
 }
 
 /// What went wrong with a query of records, whatever it printed before.

@@ -1,12 +1,16 @@
 //! A long history, run by run, while `sacct` still prints it.
 //!
-//! `sacct` and its database hold a whole answer in memory before they print it, so everybody's
-//! history is asked for in pieces, one after the other; the jobs of one user are few and take one
-//! query. A run that crosses a border is printed for both pieces and belongs to the one it ended in.
+//! `sacct` and its database hold a whole answer in memory before they print it: 1.7 KB a row. So a
+//! history is asked for in pieces, one after the other, the newest first: that says how much the
+//! next may hold. A piece costs a tenth of a second of its own, so few are better than many. A run
+//! that crosses a border is printed for both pieces and belongs to the one it ended in.
+//!
+//! What steps used costs ten times as much as the runs alone, for the database looks up the steps of
+//! each job on their own. So they are asked for only of runs that a question is about.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::host::Cmd;
 use crate::model::{BaseState, History, Job, JobId, Names, Notice, Run, RunPart, State, Symbol};
@@ -33,9 +37,9 @@ impl Jobs<'_> {
     ) -> Result<Vec<Notice>, SchedError> {
         let layout = self.fields()?.summed();
         let reading = Reading { folded: self.is_folded(), ..Reading::default() };
-        let days = if filter.users == Users::All { self.list_days } else { 0 };
+        let mut pieces = self.pieces(filter, Depth::Allocations);
         let mut unreadable = 0;
-        for (since, until) in pieces(filter.since, filter.until, days) {
+        while let Some((since, until)) = pieces.next() {
             let last = until == filter.until;
             let cmd = self.selection(filter, (since, until), &layout, Depth::Allocations);
             let cmd = cmd.arg("--duplicates");
@@ -43,6 +47,7 @@ impl Jobs<'_> {
             let cmd = cmd.cap(u64::MAX);
             let mut reader = Reader::new(&layout, rows::DELIMITER);
             let mut take = |row: Row<'_>| {
+                pieces.held += 1;
                 let Ok((id, None)) = JobId::parse_with_step(row.get(Field::Id)) else { return };
                 let job = records::job(&row, id, reading);
                 let belongs = job.ended.get().map_or(last, |end| {
@@ -67,37 +72,82 @@ impl Jobs<'_> {
     }
 }
 
-/// At most this many ids are asked for at once.
-const CHUNK: usize = 500;
+/// So many runs and their steps at most are asked for by their ids at once,
+const CHUNK_RUNS: usize = 5000;
+/// and so many ids: a command line holds no more than 128 KiB in one word.
+const CHUNK_IDS: usize = 2000;
 
 impl Jobs<'_> {
     /// Every run that ended in the window (`until` not included), and every record that is still
     /// open: those of requeued jobs one by one, each whole, also where it began before.
     ///
-    /// Costs a query for each piece of the window. With steps, another for each [`CHUNK`] of the
-    /// jobs that had begun before it: of those `sacct` leaves out the steps that had ended by then.
+    /// Costs a query for each piece of the window. With steps, others for the jobs that had begun
+    /// before it: of those `sacct` leaves out the steps that had ended by then.
     pub fn past(&self, filter: &Filter, depth: Depth) -> Result<History, SchedError> {
         let layout = self.fields()?.history(depth);
         let mut loader = Loader::new(self.reading_of_runs(), Clock::new(self.runner.zone()));
-        let days = if filter.users == Users::All { self.list_days } else { 0 };
+        let mut pieces = self.pieces(filter, depth);
         let mut unreadable = 0;
-        for window in pieces(filter.since, filter.until, days) {
+        while let Some(window) = pieces.next() {
             let cmd = self.selection(filter, window, &layout, depth).arg("--duplicates");
+            let before = loader.rows();
             unreadable += self.load(&cmd, &layout, &mut loader)?;
+            pieces.held = loader.rows() - before;
         }
+        let since = u32::try_from(filter.since.as_second()).unwrap_or(0);
+        let crosses = |run: &Run| {
+            let begun = run.started.get().is_some_and(|begun| begun < since);
+            begun && run.ended.get().is_none_or(|end| end >= since)
+        };
         let missing = match depth {
             Depth::Allocations => 0,
-            Depth::Steps => self.complete(filter, &layout, &mut loader, &mut unreadable)?,
+            Depth::Steps => {
+                let runs: Vec<Run> =
+                    loader.runs().iter().filter(|run| crosses(run)).copied().collect();
+                self.whole(filter, &runs, &mut loader, &mut unreadable)?
+            }
         };
         let mut history = loader.finish(unreadable);
-        if missing > 0 {
-            let jobs = text::count(missing as u64, "job");
-            let text = format!("accounting gave no steps from before the window of {jobs}");
-            history.notices.push(Notice::warning("incomplete-jobs", text));
-        }
+        note_missing(missing, &mut history);
         keep(&mut history, filter);
         self.find_stale_runs(filter, &mut history);
         Ok(history)
+    }
+
+    /// Adds to a history of allocations what the steps of some of its runs used. They are asked for
+    /// by their ids; of most runs of a history by its window instead.
+    pub fn add_steps(
+        &self,
+        filter: &Filter,
+        history: &mut History,
+        wanted: impl Fn(&Run) -> bool,
+    ) -> Result<(), SchedError> {
+        let runs: Vec<Run> = history.runs.iter().filter(|run| wanted(run)).copied().collect();
+        if runs.is_empty() {
+            return Ok(());
+        }
+        if runs.len() > CHUNK_RUNS && runs.len() * 2 > history.runs.len() {
+            *history = self.past(filter, Depth::Steps)?;
+            return Ok(());
+        }
+        let mut loader = Loader::new(self.reading_of_runs(), Clock::new(self.runner.zone()));
+        let mut unreadable = 0;
+        let missing = self.whole(filter, &runs, &mut loader, &mut unreadable)?;
+        let mut found = loader.finish(unreadable);
+        note_missing(missing, &mut found);
+        keep(&mut found, filter);
+        // An id brings all tasks of its array, and runs may have ended since.
+        let stale: BTreeSet<_> = history
+            .runs
+            .iter()
+            .filter(|run| run.stale)
+            .map(|run| (run.number, run.submitted.get()))
+            .collect();
+        for run in &mut found.runs {
+            run.stale = stale.contains(&(run.number, run.submitted.get()));
+        }
+        history.merge(&found);
+        Ok(())
     }
 
     /// The runs that began in a window, by one query that may not take long: for questions that can
@@ -178,40 +228,45 @@ impl Jobs<'_> {
         }
     }
 
-    /// Asks for the steps of jobs that had begun before the window; says of how many none came.
-    fn complete(
+    /// Asks for runs with their steps, by the ids of their jobs; says of how many jobs none came.
+    fn whole(
         &self,
         filter: &Filter,
-        layout: &Layout,
+        runs: &[Run],
         loader: &mut Loader,
         unreadable: &mut usize,
     ) -> Result<usize, SchedError> {
-        let since = u32::try_from(filter.since.as_second()).unwrap_or(0);
-        let crosses = |run: &&Run| {
-            let begun = run.started.get().is_some_and(|begun| begun < since);
-            begun && run.ended.get().is_none_or(|end| end >= since)
-        };
-        let crossing: Vec<Run> = loader.runs().iter().filter(crosses).copied().collect();
+        let layout = self.fields()?.history(Depth::Steps);
         // By job, so that a thousand tasks of an array are one id.
-        let jobs: BTreeSet<u32> = crossing.iter().map(|run| run.number).collect();
-        let first = crossing.iter().filter_map(|run| run.submitted.get()).min().unwrap_or(since);
-        let begin = Timestamp::from_second(i64::from(first)).unwrap_or(filter.since);
+        let mut jobs: BTreeMap<u32, usize> = BTreeMap::new();
+        for run in runs {
+            *jobs.entry(run.number).or_default() += 1;
+        }
+        let first = runs.iter().filter_map(|run| run.submitted.or(run.started).get()).min();
+        let begin = first.and_then(|first| Timestamp::from_second(i64::from(first)).ok());
         // The ids narrow enough, and a state would leave out the runs before a requeue.
-        let whole = Filter { since: begin, states: Vec::new(), ..filter.clone() };
-        let jobs: Vec<u32> = jobs.into_iter().collect();
+        let since = begin.map_or(filter.since, |begin| begin.min(filter.since));
+        let whole = Filter { since, states: Vec::new(), ..filter.clone() };
         let mut missing = 0;
-        for chunk in jobs.chunks(CHUNK) {
+        for chunk in chunks(&jobs) {
             let ids: Vec<String> = chunk.iter().map(u32::to_string).collect();
             let window = (whole.since, whole.until);
-            let cmd = self.selection(&whole, window, layout, Depth::Steps);
+            let cmd = self.selection(&whole, window, &layout, Depth::Steps);
             let cmd = cmd.arg("--duplicates").arg(format!("--jobs={}", ids.join(",")));
             let before = loader.runs().len();
-            *unreadable += self.load(&cmd, layout, loader)?;
+            *unreadable += self.load(&cmd, &layout, loader)?;
             let came: BTreeSet<u32> =
                 loader.runs()[before..].iter().map(|run| run.number).collect();
             missing += chunk.iter().filter(|number| !came.contains(number)).count();
         }
         Ok(missing)
+    }
+
+    /// The pieces of a window.
+    fn pieces(&self, filter: &Filter, depth: Depth) -> Pieces {
+        // Of one user there is a fraction.
+        let days = if filter.users == Users::All { self.list_days } else { 4 * self.list_days };
+        Pieces::new((filter.since, filter.until), days, depth)
     }
 
     /// Runs a query; says how many of its rows could not be read.
@@ -266,37 +321,146 @@ pub(in crate::sched) fn keep(history: &mut History, filter: &Filter) {
     });
 }
 
-/// A window in pieces of at most so many days, in order; in one where `days` is zero.
-fn pieces(since: Timestamp, until: Timestamp, days: u64) -> Vec<(Timestamp, Timestamp)> {
-    let step = i64::try_from(days).ok().filter(|days| (1..=36_500).contains(days));
-    let step = step.map(|days| SignedDuration::from_hours(24 * days));
-    let mut pieces = Vec::new();
-    let mut begin = since;
-    while let Some(end) = step.and_then(|step| begin.checked_add(step).ok())
-        && end < until
-    {
-        pieces.push((begin, end));
-        begin = end;
+/// The ids of jobs in groups that are asked for together, by the runs that are known of each.
+fn chunks(jobs: &BTreeMap<u32, usize>) -> Vec<Vec<u32>> {
+    let mut chunks: Vec<Vec<u32>> = Vec::new();
+    let mut runs = CHUNK_RUNS;
+    for (number, more) in jobs {
+        let full = chunks.last().is_none_or(|chunk| chunk.len() >= CHUNK_IDS);
+        if full || runs + more > CHUNK_RUNS {
+            chunks.push(Vec::new());
+            runs = 0;
+        }
+        runs += more;
+        if let Some(chunk) = chunks.last_mut() {
+            chunk.push(*number);
+        }
     }
-    pieces.push((begin, until));
-    pieces
+    chunks
+}
+
+fn note_missing(missing: usize, history: &mut History) {
+    if missing > 0 {
+        let jobs = text::count(missing as u64, "job");
+        let text = format!("accounting gave no steps from before the window of {jobs}");
+        history.notices.push(Notice::warning("incomplete-jobs", text));
+    }
+}
+
+/// A window in pieces, the newest first, so that each holds about [`Pieces::ROWS`].
+struct Pieces {
+    since: i64,
+    /// Where the next one ends; `None` when there is none.
+    until: Option<i64>,
+    /// How long the next one is, in seconds; none is longer than the window.
+    length: i64,
+    growth: i64,
+    /// How many rows the last one held.
+    held: usize,
+    first: bool,
+    ends: (Timestamp, Timestamp),
+}
+
+impl Pieces {
+    /// Of so many `sacct` holds some 170 MB.
+    const ROWS: u32 = 100_000;
+
+    /// The first is of so many days; zero is the whole window.
+    fn new((since, until): (Timestamp, Timestamp), days: u64, depth: Depth) -> Self {
+        let days = i64::try_from(days).ok().filter(|days| (1..=36_500).contains(days));
+        Self {
+            since: since.as_second(),
+            until: Some(until.as_second()),
+            length: days.map_or(i64::MAX, |days| days * 86_400),
+            // What is older may be denser: an answer that takes ten times as long is approached
+            // with more care.
+            growth: if depth == Depth::Steps { 2 } else { 4 },
+            held: 0,
+            first: true,
+            ends: (since, until),
+        }
+    }
+
+    fn next(&mut self) -> Option<(Timestamp, Timestamp)> {
+        let until = self.until?;
+        if !self.first {
+            let most = self.length.saturating_mul(self.growth);
+            // As many rows as in the last one for each second of it.
+            let held = i64::try_from(self.held.max(1)).unwrap_or(i64::MAX);
+            let fits = self.length.saturating_mul(i64::from(Self::ROWS)) / held;
+            self.length = fits.clamp(86_400, most);
+        }
+        self.held = 0;
+        // A small rest is no piece of its own.
+        let rest = until.saturating_sub(self.since);
+        let begin = if rest <= self.length.saturating_add(self.length / 4) {
+            self.until = None;
+            None
+        } else {
+            self.until = Some(until - self.length);
+            self.until
+        };
+        let at = |second| Timestamp::from_second(second).ok();
+        // The ends of the window are as they were given.
+        let end = if self.first { self.ends.1 } else { at(until)? };
+        self.first = false;
+        Some((begin.and_then(at).unwrap_or(self.ends.0), end))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// The days of the pieces of a window that holds so many rows a day.
+    fn days(window: (i64, i64), days: u64, depth: Depth, rows_a_day: usize) -> Vec<(i64, i64)> {
+        const DAY: i64 = 86_400;
+        let at = |day: i64| Timestamp::from_second(day * DAY).expect("a time");
+        let mut pieces = Pieces::new((at(window.0), at(window.1)), days, depth);
+        let mut found = Vec::new();
+        while let Some((since, until)) = pieces.next() {
+            let (since, until) = (since.as_second() / DAY, until.as_second() / DAY);
+            pieces.held = usize::try_from(until - since).unwrap_or(0) * rows_a_day;
+            found.push((since, until));
+        }
+        found
+    }
+
     #[test]
     fn pieces_touch_and_cover_the_window() {
-        let at = |second| Timestamp::from_second(second).expect("a time");
-        let days = |days: i64| at(days * 86_400);
-        assert_eq!(pieces(days(0), days(30), 0), [(days(0), days(30))]);
-        let month = pieces(days(0), days(30), 7);
-        assert_eq!(month.len(), 5);
-        assert_eq!((month[0].0, month[4]), (days(0), (days(28), days(30))));
-        assert!(month.windows(2).all(|pair| pair[0].1 == pair[1].0));
-        assert_eq!(pieces(days(0), days(7), 7), [(days(0), days(7))]);
+        let runs = Depth::Allocations;
+        assert_eq!(days((0, 30), 0, runs, 9), [(0, 30)]);
+        assert_eq!(days((0, 7), 7, runs, 9), [(0, 7)]);
+        // 28 days and a quarter of them are more than 30.
+        assert_eq!(days((0, 30), 28, runs, 9), [(0, 30)]);
+        // Four times as long each, while few come.
+        assert_eq!(days((0, 365), 7, runs, 9), [(358, 365), (330, 358), (218, 330), (0, 218)]);
+        assert_eq!(days((0, 365), 7, Depth::Steps, 9).len(), 6);
         // A window that ends before it begins is sacct's to refuse.
-        assert_eq!(pieces(days(7), days(0), 7), [(days(7), days(0))]);
+        assert_eq!(days((7, 0), 7, runs, 9), [(7, 0)]);
+    }
+
+    #[test]
+    fn a_piece_holds_no_more_rows_than_fit() {
+        for rows in [1_000, 10_000, 50_000, 100_000, 1_000_000] {
+            let pieces = days((0, 365), 7, Depth::Steps, rows);
+            assert!(pieces.windows(2).all(|pair| pair[0].0 == pair[1].1), "{pieces:?}");
+            assert_eq!((pieces[0].1, pieces[pieces.len() - 1].0), (365, 0));
+            let most = usize::try_from(pieces[1..].iter().map(|(a, b)| b - a).max().expect("two"));
+            // A quarter may be added at the end; no piece is shorter than a day.
+            let bound = (Pieces::ROWS as usize + Pieces::ROWS as usize / 4).max(rows);
+            assert!(most.expect("days") * rows <= bound, "{rows}: {pieces:?}");
+        }
+    }
+
+    #[test]
+    fn ids_are_asked_for_in_groups_of_bounded_answers() {
+        let jobs: BTreeMap<u32, usize> = (1..=4500).map(|number| (number, 1)).collect();
+        assert_eq!(chunks(&jobs).iter().map(Vec::len).collect::<Vec<_>>(), [2000, 2000, 500]);
+        // Arrays of a thousand tasks each, and one that is too large for any group.
+        let mut jobs: BTreeMap<u32, usize> = (1..=12).map(|number| (number, 1000)).collect();
+        jobs.insert(13, 90_000);
+        assert_eq!(chunks(&jobs).iter().map(Vec::len).collect::<Vec<_>>(), [5, 5, 2, 1]);
+        assert_eq!(chunks(&BTreeMap::new()).len(), 0);
     }
 }

@@ -83,6 +83,17 @@ pub(super) fn is_ambiguous(exit: Exit) -> bool {
     exit.code > 1 && exit.codes().len() > 1
 }
 
+/// Whether a reason only says again what state and exit of an ended run say, as 20.11 does: to it a
+/// script that a signal killed was not launched.
+pub(super) fn is_no_reason(reason: &str, exit: Option<Exit>) -> bool {
+    match reason {
+        "NonZeroExitCode" | "OutOfMemory" | "TimeLimit" => exit.is_some(),
+        // Slurm's own number for what it could not set up is no signal.
+        "JobLaunchFailure" => exit.is_some_and(|exit| !matches!(exit.signal, 0 | 53)),
+        _ => false,
+    }
+}
+
 /// Whether a CPU time of zero may be one that was lost.
 pub(super) fn loses_cpu_time(release: Release) -> bool {
     release.is_before(Version(25, 5)) == Some(false)

@@ -17,6 +17,7 @@ use crate::model::{
 use super::fields::{Field, Layout};
 use super::jobstats;
 use super::nodes;
+use super::quirks;
 use super::rows::Row;
 use super::values;
 
@@ -192,6 +193,7 @@ pub(super) fn job(row: &Row<'_>, id: JobId, reading: Reading) -> Job {
         Part::Whole => Known::NotGathered,
         _ => values::count(row.get(Field::RawId)),
     };
+    let exited = exit(row, Field::Exit, over, reading);
     Job {
         raw_id,
         name: row.get(Field::Name).to_owned(),
@@ -201,9 +203,10 @@ pub(super) fn job(row: &Row<'_>, id: JobId, reading: Reading) -> Job {
         cluster: values::text(row.get(Field::Cluster)),
         partition: values::text(row.get(Field::Partition)),
         qos: values::text(row.get(Field::Qos)),
-        exit: exit(row, Field::Exit, over, reading),
         derived_exit: exit(row, Field::DerivedExit, over, reading),
-        reason: values::word(row.get(Field::Reason)),
+        reason: values::word(row.get(Field::Reason))
+            .filter(|reason| !quirks::is_no_reason(reason, exited.get())),
+        exit: exited,
         submitted: values::time(row.get(Field::Submit)),
         eligible: values::time(row.get(Field::Eligible)),
         ended: values::time(row.get(Field::End)),

@@ -11,6 +11,7 @@ use crate::model::{
 
 use super::fields::Field;
 use super::numbers::{self, Clock};
+use super::quirks;
 use super::records::{self, Reading};
 use super::rows::Row;
 use super::values;
@@ -65,6 +66,11 @@ impl Loader {
     /// The runs so far, in the order in which they came.
     pub(super) fn runs(&self) -> &[Run] {
         &self.runs
+    }
+
+    /// How many rows so far were of runs or steps.
+    pub(super) fn rows(&self) -> usize {
+        self.runs.len() + self.steps.len()
     }
 
     /// How many of the times so far were local.
@@ -126,7 +132,10 @@ impl Loader {
             work_dir: self.text(7, row.get(Field::WorkDir)),
             node_list: self.word(8, row.get(Field::NodeList)),
             failed_node: self.word(9, row.get(Field::FailedNode)),
-            reason: self.word(10, row.get(Field::Reason)),
+            reason: match row.get(Field::Reason) {
+                reason if quirks::is_no_reason(reason, exit) => None,
+                reason => self.word(10, reason),
+            },
             gpu_type: if allocated.mixed {
                 let list = crate::model::Tres::parse(&list);
                 list.gpu_type().map(|types| self.names.intern(&types))

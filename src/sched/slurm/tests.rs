@@ -19,6 +19,9 @@ struct Fake {
     now: i64,
 }
 
+/// No process ends so.
+const UNHELD: i32 = i32::MIN;
+
 impl Fake {
     /// Slurm of one version: its field list, and nothing known to the controller.
     fn slurm(version: &str) -> Self {
@@ -45,6 +48,12 @@ impl Fake {
         self
     }
 
+    /// A recording that holds no answer to some queries.
+    fn unheld(mut self, word: &'static str) -> Self {
+        self.answers.insert(0, (word, Vec::new(), UNHELD, ""));
+        self
+    }
+
     fn asked(&self) -> Vec<String> {
         self.asked.lock().expect("not poisoned").clone()
     }
@@ -59,6 +68,9 @@ impl Runner for Fake {
         let Some((_, stdout, status, stderr)) = answer else {
             return Err(ExecError::Missing { program: cmd.program.to_owned() });
         };
+        if *status == UNHELD {
+            return Err(ExecError::NotRecorded { command });
+        }
         sink(stdout);
         Ok(Finished { status: Some(*status), stderr: stderr.as_bytes().to_vec() })
     }
@@ -705,7 +717,7 @@ fn history(users: Users) -> Filter {
         qos: Vec::new(),
         clusters: Vec::new(),
         names: Vec::new(),
-        // Ten days, of which the runs ended in the last: two pieces of at most seven.
+        // Ten days, of which the runs ended in the last: seven, and the rest.
         since: at(1_795_174_883),
         until: at(1_796_038_883),
     }
@@ -733,7 +745,7 @@ fn a_history_in_pieces_gives_every_run_once() {
     let asked: Vec<String> =
         fake.asked().into_iter().filter(|command| command.contains("--starttime")).collect();
     assert_eq!(asked.len(), 2, "{asked:?}");
-    let bounds = [("uts1795174883", "uts1795779683"), ("uts1795779683", "uts1796038883")];
+    let bounds = [("uts1795434083", "uts1796038883"), ("uts1795174883", "uts1795434083")];
     for (command, (since, until)) in asked.iter().zip(bounds) {
         assert!(command.contains(&format!("--starttime={since} --endtime={until}")), "{command}");
         assert!(command.ends_with("--allusers --duplicates"), "{command}");
@@ -839,12 +851,134 @@ fn nodes_are_asked_once_and_only_about_running_jobs_of_the_caller() {
             .says("--jobs=", rows.as_bytes())
             .says("squeue", b"7\n")
             .says("sstat", b"7.batch|1|396K|c02|396K|cpu=00:01:30,mem=396K|\n");
-        let found = jobs(&fake).whole_job(&id("7")).expect("an answer");
+        let (found, _) = jobs(&fake).whole_jobs(&[id("7")]);
         let asked = fake.asked().iter().filter(|command| command.starts_with("sstat")).count();
         assert_eq!(asked, asks, "{uid} {state}");
         let batch = &found.value[0].steps[0];
         assert_eq!(batch.max_rss.get(), (asks == 1).then_some(Bytes(396 << 10)), "{uid} {state}");
         assert_eq!(codes(&found).contains(&"live-use"), asks == 1, "{:?}", found.notices);
+    }
+}
+
+/// A row of a query: a cell for each column that it asks for.
+fn row_of(layout: &fields::Layout, cells: &[(&str, &str)]) -> String {
+    let find = |name: &str| cells.iter().find(|(key, _)| *key == name).map_or("", |cell| cell.1);
+    layout.names().iter().map(|name| find(name)).collect::<Vec<_>>().join("@~@") + "\n"
+}
+
+#[test]
+fn steps_are_asked_for_of_the_runs_that_a_question_is_about() {
+    let columns = Fields::from_help(&fixture("22.05", "sacct-helpformat")).expect("fields");
+    let job = |layout: &fields::Layout, id: &str| {
+        row_of(
+            layout,
+            &[
+                ("JobID", id),
+                ("State", "COMPLETED"),
+                ("Submit", "1796000000"),
+                ("Start", "1796000010"),
+                ("End", "1796003610"),
+                ("Elapsed", "01:00:00"),
+                ("NodeList", "n1"),
+            ],
+        )
+    };
+    let runs = columns.history(Depth::Allocations);
+    let rows: String = ["7", "8", "9_1", "9_2"].map(|id| job(&runs, id)).concat();
+    let used = columns.history(Depth::Steps);
+    let step = |id: &str| {
+        let cells = [("JobID", id), ("State", "COMPLETED"), ("Start", "1796000010")];
+        row_of(&used, &[&cells[..], &[("TotalCPU", "00:00:01"), ("NNodes", "1")]].concat())
+    };
+    let whole = [job(&used, "8"), step("8.0"), job(&used, "9_1"), step("9_1.0")].concat();
+    let fake =
+        Fake::slurm("22.05").says("--starttime", rows.as_bytes()).says("--jobs=", whole.as_bytes());
+    let (jobs, filter) = (jobs(&fake), history(Users::Me));
+    let mut found = jobs.past(&filter, Depth::Allocations).expect("a history");
+    assert!(found.runs.iter().all(|run| !run.cpu_millis.is_some()));
+    jobs.add_steps(&filter, &mut found, |run| run.number > 7).expect("steps");
+    let used: Vec<_> = found.runs.iter().map(|run| run.cpu_millis.get()).collect();
+    assert_eq!(used, [None, Some(1000), Some(1000), None], "in the order of their ids");
+    let asked = fake.asked();
+    let asked: Vec<&String> = asked.iter().filter(|asked| asked.contains("--jobs=")).collect();
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    assert!(asked[0].ends_with("--jobs=8,9") && !asked[0].contains("--allocations"), "{asked:?}");
+    // Of no run nothing is asked.
+    let before = fake.asked().len();
+    jobs.add_steps(&filter, &mut found, |_| false).expect("nothing");
+    assert_eq!(fake.asked().len(), before);
+}
+
+#[test]
+fn many_ids_cost_each_client_one_query() {
+    // Ended a minute ago, so that of each the controller may know more.
+    let columns = Fields::from_help(&fixture("22.05", "sacct-helpformat")).expect("fields");
+    let layout = columns.layout(true);
+    let numbers: Vec<String> = (41..=60).map(|number| number.to_string()).collect();
+    let row = |id: &String| {
+        row_of(
+            &layout,
+            &[
+                ("JobID", id),
+                ("State", "FAILED"),
+                ("ExitCode", "1:0"),
+                ("Start", "1799999000"),
+                ("End", "1799999940"),
+            ],
+        )
+    };
+    let rows: String = numbers.iter().map(row).collect();
+    let knows = b"JobId=43 JobName=a JobState=FAILED StdOut=/w/43.out\n";
+    let rule = "-".repeat(80);
+    let scripts = format!("Batch Script for 43\n{rule}\n#!/bin/sh\n:\n\n");
+    let fake = Fake::slurm("22.05")
+        .says("--jobs=", rows.as_bytes())
+        .says("--batch-script", scripts.as_bytes())
+        .says("show job", knows);
+    let mut ids: Vec<JobId> = numbers.iter().map(|number| id(number)).collect();
+    ids.push(id("99"));
+    let source = jobs(&fake);
+    let found = source.jobs(&ids);
+    assert_eq!(found.len(), 21);
+    assert!(matches!(found[20], Err(SchedError::UnknownJob { .. })), "{:?}", found[20]);
+    let found: Vec<Job> = found.into_iter().flatten().flat_map(|found| found.value).collect();
+    assert_eq!(
+        found.iter().map(|job| job.id.number).collect::<Vec<_>>(),
+        (41..=60).collect::<Vec<_>>()
+    );
+    assert_eq!(found[2].stdout.as_deref(), Some("/w/43.out"), "what only the controller knows");
+    source.fetch_scripts(found.iter());
+    assert!(source.script(&found[2]).is_ok_and(|(_, bytes)| bytes == b"#!/bin/sh\n:\n"));
+    let asked = fake.asked();
+    let of = |words: &str| asked.iter().filter(|asked| asked.contains(words)).count();
+    assert_eq!((of("--duplicates"), of("show job"), of("--batch-script")), (1, 1, 1), "{asked:#?}");
+}
+
+#[test]
+fn a_recording_of_jobs_one_by_one_answers_for_several() {
+    let oom = fixture("22.05", "sacct-oom");
+    let fake = Fake::slurm("22.05").says("--jobs=67", &oom).unheld("--jobs=67,");
+    let found = jobs(&fake).jobs(&[id("67"), id("67")]);
+    assert!(found.iter().all(|found| found.as_ref().is_ok_and(|found| found.value.len() == 1)));
+}
+
+#[test]
+fn a_reason_that_only_says_the_end_again_is_none() {
+    // What 20.11 recorded of scripts that ended so; later releases record None.
+    let layout = Fields::from_help(&fixture("20.11", "sacct-helpformat")).expect("f").layout(true);
+    for (reason, exit, kept) in [
+        ("NonZeroExitCode", "1:0", false),
+        ("OutOfMemory", "0:125", false),
+        ("JobLaunchFailure", "0:6", false),
+        // Nothing was launched; 53 is Slurm's own number for that.
+        ("JobLaunchFailure", "1:0", true),
+        ("JobLaunchFailure", "0:53", true),
+    ] {
+        let cells = [("JobID", "5"), ("State", "FAILED"), ("ExitCode", exit), ("Reason", reason)];
+        let row = row_of(&layout, &cells);
+        let fake = Fake::slurm("20.11").says("--jobs=", row.as_bytes());
+        let found = jobs(&fake).job(&id("5")).expect("an answer").value;
+        assert_eq!(found[0].reason.as_deref(), kept.then_some(reason), "{reason} {exit}");
     }
 }
 
