@@ -1,5 +1,6 @@
 //! Why did this job end as it did, and what exactly do I change?
 
+mod arrays;
 mod change;
 mod fix;
 mod history;
@@ -29,6 +30,7 @@ use crate::patch::Patch;
 use crate::retrieve::{Library, Match, Method, Query, Wants};
 use crate::sched::{Backend, SchedError};
 
+pub use arrays::{Array, End};
 use fix::fix;
 pub use fix::{Fix, OwnPage};
 pub use offers::{Offer, Refusable};
@@ -43,6 +45,9 @@ pub use wrapped::{ChildJob, Wrapped};
 pub struct Diagnoses {
     /// `jobwise/diagnose/1`.
     pub schema: &'static str,
+    /// How the tasks of each array ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub arrays: Vec<Array>,
     /// One for each record found, in the order asked.
     pub diagnoses: Vec<Diagnosis>,
     /// Ids for which there is no answer, and why.
@@ -285,6 +290,7 @@ pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagn
     let shared = Shared::new(world);
     let mut answer = Diagnoses {
         schema: "jobwise/diagnose/1",
+        arrays: Vec::new(),
         diagnoses: Vec::new(),
         failures: Vec::new(),
         notices,
@@ -298,6 +304,7 @@ pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagn
             }
         }
     }
+    answer.arrays = arrays::arrays(&answer.diagnoses);
     answer.notices.extend(engine.told.notice());
     Ok(answer)
 }
@@ -511,6 +518,7 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
     notices.extend(engine.told.notice());
     Ok(Diagnoses {
         schema: "jobwise/diagnose/1",
+        arrays: Vec::new(),
         diagnoses: vec![diagnosis],
         failures: Vec::new(),
         notices,
@@ -530,6 +538,7 @@ pub fn diagnose_text(world: World<'_>, text: &[u8]) -> Result<Diagnoses, AnswerE
     notices.extend(engine.told.notice());
     Ok(Diagnoses {
         schema: "jobwise/diagnose/1",
+        arrays: Vec::new(),
         diagnoses: vec![mask::diagnosis(told)],
         failures: Vec::new(),
         notices,

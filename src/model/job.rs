@@ -48,7 +48,8 @@ pub struct Job {
     pub id: JobId,
     /// The scheduler's own id of this array task or component, where it differs.
     pub raw_id: Known<u64>,
-    /// The name.
+    /// The name; empty where none is known.
+    #[serde(serialize_with = "told")]
     pub name: String,
     /// The owner's login name.
     pub user: Option<String>,
@@ -272,6 +273,11 @@ impl Job {
         let total = self.allocated.memory().or_else(|| self.requested.memory())?;
         Some(Bytes(total.0 / self.nodes.get().filter(|nodes| *nodes > 0)?))
     }
+}
+
+/// A text that is not told where it is empty.
+fn told<S: serde::Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    if text.is_empty() { serializer.serialize_none() } else { serializer.serialize_str(text) }
 }
 
 /// One step of a run.

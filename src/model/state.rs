@@ -141,9 +141,14 @@ impl fmt::Display for State {
     }
 }
 
+/// Nothing where none was told.
 impl Serialize for State {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.text)
+        if self.text.is_empty() {
+            serializer.serialize_none()
+        } else {
+            serializer.serialize_str(&self.text)
+        }
     }
 }
 

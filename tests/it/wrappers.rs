@@ -2,6 +2,7 @@
 //! job is followed to its cause.
 
 use std::fs;
+use std::process::Command;
 
 use crate::run::{Test, fixture};
 
@@ -44,6 +45,15 @@ fn a_workflow_leads_to_its_failed_job_and_to_its_own_setting() {
     assert_eq!(child["diagnosis"]["verdict"]["causes"][0]["family"], "host_oom");
     test.run(&["diagnose", "41", "--ticket"])
         .says("- step star_align, job 67, OUT_OF_MEMORY: Host");
+}
+
+#[test]
+fn a_packed_log_leads_to_the_failed_job_as_well() {
+    let test = Test::new("wrapper-packed");
+    let path = test.file("work/snake.log", SNAKEMAKE.as_bytes());
+    assert!(Command::new("gzip").arg(&path).status().expect("gzip").success());
+    let shown = test.run(&["diagnose", "--log", "snake.log.gz"]);
+    shown.says("step star_align, job 67: not read (no scheduler is asked");
 }
 
 #[test]
