@@ -3,6 +3,7 @@
 //! Decides nothing: it counts the verdicts that were reached. Tasks that were not diagnosed are not in
 //! it; that there are any is said elsewhere.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -50,7 +51,7 @@ pub(super) fn arrays(diagnoses: &[Diagnosis]) -> Vec<Array> {
     let array = |(job, ends): (u64, BTreeMap<String, usize>)| {
         let mut ends: Vec<End> =
             ends.into_iter().map(|(what, tasks)| End { what, tasks }).collect();
-        ends.sort_by(|one, other| other.tasks.cmp(&one.tasks));
+        ends.sort_by_key(|end| Reverse(end.tasks));
         Array { job, tasks: ends.iter().map(|end| end.tasks).sum(), ends }
     };
     found.into_iter().map(array).filter(|array| array.tasks > 1).collect()
