@@ -326,8 +326,8 @@ fn add_beside(
     let script = surroundings.script_at_hand().map(|(_, bytes)| bytes.as_slice());
     let tool = wrapped::tool(&told.job, script, scanned);
     let children = wrapped::children(engine, &told.verdict, &told.job, scanned, surroundings);
-    told.wrapper = tool.map(|tool| wrapped::advice(tool, &engine.rules, told));
     told.children = children;
+    told.wrapper = tool.map(|tool| wrapped::advice(tool, &engine.rules, told));
     let Some(tool) = tool else { return };
     for child in told.children.iter_mut().filter_map(|child| child.diagnosis.as_mut()) {
         if child.wrapper.is_none() {

@@ -66,7 +66,13 @@ fn a_child_that_cannot_be_read_is_named() {
     // Without a scheduler the id is told all the same.
     let alone = Test::new("wrapper-alone");
     alone.file("work/snake.log", unknown.as_bytes());
-    alone.run(&["diagnose", "--log", "snake.log"]).says("job 990: not read (no scheduler is asked");
+    let shown = alone.run(&["diagnose", "--log", "snake.log"]);
+    shown.says("job 990: not read (no scheduler is asked");
+    // The workflow says itself how that job ended: which of its settings that is about is known.
+    shown.says("set in Snakemake (seen in the log): `resources: mem_mb=");
+    alone.file("work/snake.log", unknown.replace("OUT_OF_MEMORY", "FAILED").as_bytes());
+    let shown = alone.run(&["diagnose", "--log", "snake.log"]);
+    assert!(!shown.stdout.contains("set in"), "{}", shown.all());
 }
 
 #[test]
