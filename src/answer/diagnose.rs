@@ -1,9 +1,12 @@
 //! Why did this job end as it did, and what exactly do I change?
 
+mod arrays;
 mod by_logs;
 mod change;
 mod closest;
+mod engine;
 mod fix;
+mod given;
 mod held;
 mod history;
 mod offers;
@@ -15,31 +18,31 @@ mod unused;
 mod wrapped;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::embedding::Told;
-use super::{AnswerError, World, kb, mask, scope};
+use super::{AnswerError, World, mask};
 use crate::capacity::gates::Gate;
 use crate::classify::{self, Facts, LogFacts, Rules};
-use crate::host::{Content, FileError, FileErrorKind};
-use crate::knowledge::{Family, Notes, Provenance};
-use crate::logs::{self, Located, Scanner};
+use crate::host::FileErrorKind;
+use crate::knowledge::Family;
 use crate::model::{
-    BaseState, Cause, Exit, FamilyId, Idle, Job, JobId, Known, Notice, Outcome, Source, Span,
-    State, Stream, Verdict,
+    BaseState, FamilyId, Job, JobId, Known, Notice, Outcome, Source, Stream, Verdict,
 };
 use crate::patch::Patch;
-use crate::retrieve::{Library, Match, Method, Query, Wants, points};
-use crate::sched::{Backend, SchedError, slurm};
+use crate::retrieve::points;
+use crate::sched::{Backend, SchedError};
 
+pub use arrays::{Array, End};
 pub(super) use by_logs::by_its_logs;
 pub use closest::Closest;
 use closest::Finder;
+pub(super) use engine::Engine;
 use fix::fix;
 pub use fix::{Fix, OwnPage};
+pub(super) use given::of_text;
+pub use given::{Given, diagnose_given, diagnose_text};
 pub use offers::{Offer, Refusable};
 use reading::{Scanned, notices, quote_tails, read_logs};
 pub(super) use shared::Shared;
@@ -52,6 +55,9 @@ pub use wrapped::{ChildJob, Wrapped};
 pub struct Diagnoses {
     /// `jobwise/diagnose/1`.
     pub schema: &'static str,
+    /// How the tasks of each array ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub arrays: Vec<Array>,
     /// One for each record found, in the order asked.
     pub diagnoses: Vec<Diagnosis>,
     /// Ids for which there is no answer, and why.
@@ -201,119 +207,6 @@ pub struct Hints {
     pub log_dirs: Vec<PathBuf>,
 }
 
-/// Logs without accounting.
-#[derive(Debug)]
-pub struct Given {
-    /// The logs, in order.
-    pub logs: Vec<PathBuf>,
-    /// The batch script.
-    pub script: Option<PathBuf>,
-    /// How the job ended. Where neither this nor its exit is known, the logs themselves say it.
-    pub state: Option<State>,
-    /// Its exit.
-    pub exit: Option<Exit>,
-}
-
-/// What one run of the program builds once, whatever the number of jobs.
-pub(super) struct Engine {
-    rules: Rules,
-    scanner: Scanner,
-    scan: logs::Limits,
-    tail_lines: usize,
-    library: Arc<Library>,
-    index: String,
-    told: Told,
-    idle: Idle,
-    /// Of a shorter run nothing is said about its GPUs.
-    least_gpu: Span,
-}
-
-impl Engine {
-    pub(super) fn start(world: World<'_>) -> Result<(Self, Vec<Notice>), AnswerError> {
-        let Notes { families, pages, errors } = world.notes()?;
-        let rules = Rules::new(families);
-        let scanner = Scanner::new(&rules.literals());
-        let scan = logs::Limits { bytes: world.config.settings.scan.limit_bytes };
-        let tail_lines = world.config.settings.diagnose.tail_lines;
-        let opened = kb::library(world, rules.families(), &pages)?;
-        let kb::Opened { library, from: index, mut notices, told } = opened;
-        notices.extend(errors.iter().map(super::left_out));
-        let library = Arc::new(library);
-        let idle = scope::idle(world.config);
-        let least_gpu = Span::seconds(world.config.settings.findings.least_seconds_gpu);
-        let engine =
-            Self { rules, scanner, scan, tail_lines, library, index, told, idle, least_gpu };
-        Ok((engine, notices))
-    }
-
-    /// The families whose rules are applied.
-    pub(super) fn families(&self) -> &[Family] {
-        self.rules.families()
-    }
-
-    /// The same without the rule of one family; its note stays.
-    pub(super) fn without(&self, family: &FamilyId) -> Self {
-        let others = self.families().iter().filter(|other| other.id != *family);
-        let rules = Rules::new(others.cloned().collect());
-        let scanner = Scanner::new(&rules.literals());
-        let library = Arc::clone(&self.library);
-        let Self { scan, tail_lines, idle, least_gpu, .. } = *self;
-        let (index, told) = (self.index.clone(), self.told.clone());
-        Self { rules, scanner, scan, tail_lines, library, index, told, idle, least_gpu }
-    }
-
-    /// The notes that fit a text, best first, whatever the verdict.
-    pub(super) fn search(&self, text: &str) -> Vec<Match> {
-        let query = Query { text, examples: &[], family: None, wants: Wants::Fix };
-        self.library.search(&query, usize::MAX)
-    }
-
-    /// The notes that fit a question in plain words, ranked one way.
-    pub(super) fn ask(&self, text: &str, family: Option<&FamilyId>, method: Method) -> Vec<Match> {
-        let query = Query { text, examples: &[], family, wants: Wants::of(text) };
-        self.library.ranked(&query, method)
-    }
-
-    /// Where the note of a family is.
-    fn provenance(&self, family: &FamilyId) -> Provenance {
-        let of = self.rules.family(family).map(|family| family.provenance.clone());
-        of.unwrap_or(Provenance::BuiltIn)
-    }
-
-    /// Whose vectors take part.
-    pub(super) fn embedder(&self) -> String {
-        self.library.space().model.clone()
-    }
-
-    /// What is wrong with the model, once something was searched.
-    pub(super) fn model_notice(&self) -> Option<Notice> {
-        self.told.notice()
-    }
-
-    /// The sections of the knowledge base that fit a verdict, best first; what to do comes first.
-    pub(super) fn sections(&self, verdict: &Verdict, limit: usize) -> Vec<Match> {
-        let unknown = FamilyId("unknown".to_owned());
-        let cause = verdict.causes.first().filter(|_| verdict.outcome != Outcome::Unknown);
-        let family = cause.map_or(&unknown, |cause| &cause.family);
-        let words: Vec<&str> = cause
-            .map(|cause| cause.evidence.iter().map(|evidence| evidence.text.as_str()).collect())
-            .unwrap_or_default();
-        let text = words.join("\n");
-        let examples = cause.map(|cause| self.examples(cause)).unwrap_or_default();
-        let query =
-            Query { text: &text, examples: &examples, family: Some(family), wants: Wants::Fix };
-        self.library.search(&query, limit)
-    }
-
-    /// What the notes give as examples of the signals that a cause rests on.
-    fn examples(&self, cause: &Cause) -> Vec<&str> {
-        let family = self.rules.families().iter().find(|family| family.id == cause.family);
-        let signals = family.map(|family| family.signals.as_slice()).unwrap_or_default();
-        let heard = signals.iter().filter(|signal| cause.heard.contains(&signal.id));
-        heard.filter_map(|signal| signal.example.as_deref()).collect()
-    }
-}
-
 /// Diagnoses jobs by id. An id without an answer is reported beside the others' answers.
 pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagnoses, AnswerError> {
     let (engine, notices) = Engine::start(world)?;
@@ -322,6 +215,7 @@ pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagn
     let mut finder = Finder::new(&engine);
     let mut answer = Diagnoses {
         schema: "jobwise/diagnose/1",
+        arrays: Vec::new(),
         diagnoses: Vec::new(),
         failures: Vec::new(),
         scores: false,
@@ -346,7 +240,8 @@ pub fn diagnose(world: World<'_>, ids: &[String], hints: &Hints) -> Result<Diagn
             }
         }
     }
-    answer.notices.extend(engine.told.notice());
+    answer.arrays = arrays::arrays(&answer.diagnoses);
+    answer.notices.extend(engine.model_notice());
     Ok(answer)
 }
 
@@ -523,8 +418,8 @@ fn add_beside(
     let script = surroundings.script_at_hand().map(|(_, bytes)| bytes.as_slice());
     let tool = wrapped::tool(&told.job, script, scanned);
     let children = wrapped::children(engine, &told.verdict, &told.job, scanned, surroundings);
-    told.wrapper = tool.map(|tool| wrapped::advice(tool, &engine.rules, told));
     told.children = children;
+    told.wrapper = tool.map(|tool| wrapped::advice(tool, &engine.rules, told));
     let Some(tool) = tool else { return };
     for child in told.children.iter_mut().filter_map(|child| child.diagnosis.as_mut()) {
         if child.wrapper.is_none() {
@@ -565,158 +460,6 @@ fn bare(engine: &Engine, job: Job, verdict: Verdict) -> Diagnosis {
         notices: Vec::new(),
     }
 }
-
-/// Diagnoses logs without any accounting.
-pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, AnswerError> {
-    let (engine, mut notices) = Engine::start(world)?;
-    let state = match (&given.state, given.exit) {
-        (Some(state), _) => state.clone(),
-        (None, Some(exit)) if exit.is_clean() => State::parse("COMPLETED"),
-        (None, Some(_)) => State::parse("FAILED"),
-        (None, None) => State::parse(""),
-    };
-    let mut job = Job::bare(JobId::whole(0), state, Source::Given);
-    job.exit = given.exit.into();
-    let mut logs = Vec::new();
-    let mut refused = None;
-    for path in &given.logs {
-        let opened = open_given(world, path);
-        let is_piped = path.as_os_str() == "-";
-        if is_piped && opened.as_ref().is_ok_and(|content| content.size() == 0) {
-            return Err(AnswerError::NothingToRead("standard input"));
-        }
-        refused = refused.or_else(|| opened.as_ref().err().cloned());
-        let name = if is_piped { Path::new("standard input") } else { path };
-        logs.push(Located::given(name, opened));
-    }
-    // Of several files the others are an answer; if none can be read, that is the answer.
-    if let Some(error) = refused
-        && logs.iter().all(|log| log.found.is_err())
-    {
-        return Err(error.into());
-    }
-    let nothing_else = given.state.is_none() && given.exit.is_none();
-    if let Some(diagnoses) = nothing_else.then(|| pasted(&engine, &logs)).flatten() {
-        notices.extend(engine.told.notice());
-        return Ok(Diagnoses {
-            schema: "jobwise/diagnose/1",
-            diagnoses,
-            failures: Vec::new(),
-            scores: false,
-            notices,
-        });
-    }
-    let script = match &given.script {
-        None => None,
-        Some(path) => {
-            let content = world.cluster.open(path)?;
-            let bytes = content
-                .read_all(SCRIPT_LIMIT)
-                .map_err(|error| AnswerError::File(FileError::from_io(path, &error)))?;
-            Some(Ok((path.display().to_string(), bytes)))
-        }
-    };
-    let mut diagnosis = one(&engine, job, &mut AtHand { logs, script });
-    Finder::new(&engine).add(&mut diagnosis);
-    notices.extend(engine.told.notice());
-    Ok(Diagnoses {
-        schema: "jobwise/diagnose/1",
-        diagnoses: vec![diagnosis],
-        failures: Vec::new(),
-        scores: false,
-        notices,
-    })
-}
-
-/// Opens a log that somebody named: a file, or what is piped in where the machine itself is asked.
-fn open_given(world: World<'_>, path: &Path) -> Result<Box<dyn Content>, FileError> {
-    if path.as_os_str() == "-" {
-        return world.machine.piped(path);
-    }
-    match world.cluster.open(path) {
-        Err(error) if error.kind == FileErrorKind::Special && world.live => {
-            world.machine.piped(path)
-        }
-        opened => opened,
-    }
-}
-
-/// Diagnoses a text that somebody has at hand: a log, or what a submission command printed.
-pub fn diagnose_text(world: World<'_>, text: &[u8]) -> Result<Diagnoses, AnswerError> {
-    let (engine, mut notices) = Engine::start(world)?;
-    let waiting = of_paste(&engine, &String::from_utf8_lossy(text));
-    if !waiting.is_empty() {
-        notices.extend(engine.told.notice());
-        return Ok(Diagnoses {
-            schema: "jobwise/diagnose/1",
-            diagnoses: waiting,
-            failures: Vec::new(),
-            scores: false,
-            notices,
-        });
-    }
-    let mut told = of_text(&engine, text);
-    if offers::is_wanted(&told.verdict) {
-        let text = String::from_utf8_lossy(text);
-        let (found, lacking) = offers::offers(&told.verdict, &told.job, &text, &world.backend());
-        told.offers = found;
-        told.notices.extend(lacking);
-    }
-    let mut told = mask::diagnosis(told);
-    Finder::new(&engine).add(&mut told);
-    notices.extend(engine.told.notice());
-    Ok(Diagnoses {
-        schema: "jobwise/diagnose/1",
-        diagnoses: vec![told],
-        failures: Vec::new(),
-        scores: false,
-        notices,
-    })
-}
-
-/// The jobs that wait by what somebody pasted from the queue.
-fn of_paste(engine: &Engine, text: &str) -> Vec<Diagnosis> {
-    let jobs = slurm::pasted(text).into_iter();
-    jobs.map(|job| one(engine, job, &mut AtHand::default())).collect()
-}
-
-/// The same of files, where they hold nothing else.
-fn pasted(engine: &Engine, logs: &[Located]) -> Option<Vec<Diagnosis>> {
-    /// A queue that was pasted is short.
-    const LONGEST: u64 = 64 << 10;
-    let contents = logs.iter().filter_map(|log| log.found.as_ref().ok());
-    let mut written = contents.filter(|content| content.size() > 0);
-    let only = written.next().filter(|content| content.size() <= LONGEST)?;
-    if written.next().is_some() {
-        return None;
-    }
-    let text = only.read_all(LONGEST).ok()?;
-    let found = of_paste(engine, &String::from_utf8_lossy(&text));
-    (!found.is_empty()).then_some(found)
-}
-
-/// Diagnoses a text without a job.
-pub(super) fn of_text(engine: &Engine, text: &[u8]) -> Diagnosis {
-    let job = Job::bare(JobId::whole(0), State::parse(""), Source::Given);
-    let located = Located::given(Path::new("text"), Ok(Box::new(text.to_vec())));
-    let (scanned, mut reports) = read_logs(engine, vec![located], true);
-    let facts = facts_of(&job, &scanned, &reports);
-    let verdict = match facts.logs.first() {
-        Some(log) => classify::decide_text(&engine.rules, log, text),
-        None => classify::decide(&engine.rules, &facts),
-    };
-    let (verdict, ending) = ended_well(verdict, &facts);
-    if verdict.outcome == Outcome::Unknown {
-        quote_tails(&scanned, &mut reports, engine.tail_lines);
-    }
-    let mut told = Diagnosis { logs: reports, ending, ..bare(engine, job, verdict) };
-    add_beside(engine, &mut told, &scanned, &AtHand::default());
-    fix::fill(&mut told);
-    mask::diagnosis(told)
-}
-
-/// A batch script is short; Slurm itself refuses one of more than 4 MiB.
-const SCRIPT_LIMIT: u64 = 4 << 20;
 
 fn record_alone(job: &Job) -> Facts<'_> {
     Facts { job: Some(job), logs: Vec::new(), logs_complete: false }

@@ -81,6 +81,11 @@ impl Evaluation {
     pub fn is_passed(&self) -> bool {
         self.failures.is_empty() && self.missed.is_empty() && self.measures.accuracy.cases > 0
     }
+
+    /// Whether the files hold lines, and none is a case: they are something else.
+    pub fn has_no_case(&self) -> bool {
+        !self.failures.is_empty() && self.measures.accuracy.cases == 0
+    }
 }
 
 /// Diagnoses every case and counts.

@@ -147,13 +147,18 @@ pub(super) fn is_low_level(before: &str) -> bool {
     if before.contains(" NCCL WARN ") || before.contains("distributed.nanny") {
         return false;
     }
-    let words = before.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let words =
+        || before.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    // `path/module.py:13: UserWarning: `, however deep the path.
+    if words().any(|word| word.ends_with("Warning")) {
+        return true;
+    }
     let mut first = true;
-    for word in words.take(16) {
+    for word in words().take(16) {
         let glog = word.len() == 5
             && word.starts_with(['W', 'I'])
             && word[1..].bytes().all(|b| b.is_ascii_digit());
-        if glog || (first && word == "W") || word.ends_with("Warning") {
+        if glog || (first && word == "W") {
             return true;
         }
         if matches!(word, "WARN" | "WARNING" | "warning" | "warn" | "INFO" | "DEBUG" | "NOTICE") {
@@ -282,6 +287,7 @@ mod tests {
             ("W0828 19:47:36.067708 410273 torch/distributed/run.py:793] OOM", "OOM"),
             ("cn387:3409744 [0] NCCL INFO NET/Plugin: libnccl-net.so: No such file", "No such"),
             ("/site-packages/x.py:13: UserWarning: Failed: No such file", "No such"),
+            ("/a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/x.py:13: UserWarning: No such file", "No such"),
             ("CUDA out of memory, retrying with batch 8", "CUDA"),
             ("CUDA out of memory (attempt 2 of 5)", "CUDA"),
         ] {

@@ -34,7 +34,13 @@ pub(super) fn evaluate(
     };
     let evaluation = answer::evaluate::evaluate(world, &wanted)?;
     printer.print(&evaluation)?;
-    Ok(if evaluation.is_passed() { Exit::Answered } else { Exit::No })
+    Ok(if evaluation.is_passed() {
+        Exit::Answered
+    } else if evaluation.has_no_case() {
+        Exit::Usage
+    } else {
+        Exit::No
+    })
 }
 
 fn measure_suite(

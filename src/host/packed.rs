@@ -56,6 +56,16 @@ pub(super) fn pack(text: &[u8], whole: bool) -> io::Result<Vec<u8>> {
 }
 
 impl Unpacked {
+    /// The same with no more than so many bytes of the end in memory; what stands before is unpacked
+    /// again where it is asked for.
+    #[must_use]
+    pub fn shrunk_to(mut self, bytes: usize) -> Self {
+        self.tail.drain(..self.tail.len().saturating_sub(bytes));
+        self.tail.shrink_to_fit();
+        *self.window.get_mut().unwrap_or_else(PoisonError::into_inner) = Window::new(&self.packed);
+        self
+    }
+
     /// Unpacks a file to learn how much text it holds, at most `limit` bytes of it.
     pub fn new(packed: Box<dyn Content>, limit: u64) -> Self {
         let packed: Arc<dyn Content> = packed.into();

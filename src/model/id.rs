@@ -138,13 +138,10 @@ impl fmt::Display for JobId {
     }
 }
 
-/// Nobody's job has the number 0: it stands for an id that is not known.
+/// Nothing where there is no job, only logs or a text: such a one has the number 0.
 impl Serialize for JobId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.number == 0 {
-            return serializer.serialize_none();
-        }
-        serializer.collect_str(self)
+        if self.number == 0 { serializer.serialize_none() } else { serializer.collect_str(self) }
     }
 }
 

@@ -141,6 +141,7 @@ impl fmt::Display for State {
     }
 }
 
+/// Nothing where none was told.
 impl Serialize for State {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.text.is_empty() {

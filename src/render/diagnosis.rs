@@ -23,6 +23,12 @@ const CONSEQUENCES: usize = 3;
 
 impl Report for Diagnoses {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        for array in &self.arrays {
+            page.line(&[(Label::Strong, &array.in_words())])?;
+        }
+        if !self.arrays.is_empty() {
+            page.gap()?;
+        }
         for (index, alike) in stories(&self.diagnoses).iter().enumerate() {
             if index > 0 {
                 page.gap()?;

@@ -24,6 +24,10 @@ const TAIL: usize = 10;
 
 /// Writes every story as a section, then what all of them lack.
 pub(super) fn ticket(answer: &Diagnoses, page: &mut Page<'_>) -> io::Result<()> {
+    for array in &answer.arrays {
+        say(page, &format!("**{}**", array.in_words()))?;
+        page.gap()?;
+    }
     for (index, alike) in stories(&answer.diagnoses).iter().enumerate() {
         if index > 0 {
             page.gap()?;

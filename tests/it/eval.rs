@@ -144,6 +144,11 @@ fn a_missed_threshold_is_exit_1_and_nothing_is_no_success() {
     assert_eq!(output.status.code(), Some(1));
     assert!(json(&output)["accuracy"]["share"].is_null(), "no share of nothing");
     assert_ne!(eval(&["/nonexistent/cases.jsonl"]).status.code(), Some(0));
+    // A file of other things is bad input, not a measurement that went wrong.
+    fs::write(&empty, "no case\n{\"id\": 3}\n").expect("written");
+    let output = eval(&[path(&empty), "--json"]);
+    assert_eq!(output.status.code(), Some(64));
+    assert_eq!(json(&output)["failures"].as_array().map(Vec::len), Some(2));
 }
 
 #[test]

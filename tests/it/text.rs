@@ -102,6 +102,16 @@ fn a_name_that_was_refused_meets_the_cluster_s_own_list() {
 }
 
 #[test]
+fn a_text_has_no_job() {
+    let answer =
+        Test::new("text-null").run(&["diagnose", "--text", "CUDA out of memory", "--json"]);
+    let job = &answer.json()["diagnoses"][0]["job"];
+    for name in ["id", "name", "state", "exit"] {
+        assert!(job[name].is_null(), "{name}: {job}");
+    }
+}
+
+#[test]
 fn a_partition_that_lets_the_user_not_in_is_no_offer() {
     let test = cluster("offers-gated");
     let queue = |name: &str, rules: &str| {

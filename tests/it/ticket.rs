@@ -78,3 +78,37 @@ fn no_line_leaves_its_fence_and_no_secret_the_ticket() {
     let shown = test.run(&["diagnose", "--log", "quiet.out", "--ticket"]);
     shown.ends(1).says("**Cause:** unknown").says("### The last lines of quiet.out");
 }
+
+#[test]
+fn an_array_begins_with_the_counts_of_what_its_tasks_came_to() {
+    let test = Test::slurm("ticket-array");
+    // The recorded array, and three more tasks like its third, so that they are the most.
+    let rows = fixture("slurm-22.05/sacct-array.txt");
+    let more = |task: &str, id: &str| {
+        let own = rows.lines().filter(|row| row.starts_with("73_3"));
+        let own = own.map(|row| row.replace("73_3", task).replace("@~@106", id));
+        own.collect::<Vec<_>>().join("\n")
+    };
+    let others = [("73_8", "@~@218"), ("73_9", "@~@219"), ("73_10", "@~@220")];
+    let others = others.map(|(task, id)| more(task, id));
+    let rows = format!("{rows}{}\n", others.join("\n"));
+    test.record("73", &rows);
+    let answer = test.run(&["diagnose", "73", "--json"]).json();
+    let array = &answer["arrays"][0];
+    let told = answer["diagnoses"].as_array().expect("tasks").len();
+    assert_eq!((&array["job"], &array["tasks"]), (&73.into(), &told.into()));
+    let ends = array["ends"].as_array().expect("counts");
+    assert_eq!((&ends[0]["what"], &ends[0]["tasks"]), (&"host_oom".into(), &4.into()));
+    let sum: u64 = ends.iter().filter_map(|end| end["tasks"].as_u64()).sum();
+    assert_eq!(sum, told as u64);
+    let head = format!("{told} tasks of array 73: 4 host_oom, ");
+    let usual = test.run(&["diagnose", "73"]);
+    assert!(usual.stdout.starts_with(&head), "{}", usual.all());
+    let ticket = test.run(&["diagnose", "73", "--ticket"]);
+    assert!(ticket.stdout.starts_with(&format!("**{head}")), "{}", ticket.all());
+    // One story, however many tasks.
+    assert_eq!(ticket.stdout.matches("(`host_oom`)").count(), 1, "{}", ticket.all());
+    ticket.says("The same for 3 more jobs: 73_8 73_9 73_10");
+    // A job that is no array has no such line.
+    assert!(test.run(&["diagnose", "67", "--json"]).json()["arrays"].is_null());
+}

@@ -2,6 +2,7 @@
 //! job is followed to its cause.
 
 use std::fs;
+use std::process::Command;
 
 use crate::run::{Test, fixture};
 
@@ -47,6 +48,15 @@ fn a_workflow_leads_to_its_failed_job_and_to_its_own_setting() {
 }
 
 #[test]
+fn a_packed_log_leads_to_the_failed_job_as_well() {
+    let test = Test::new("wrapper-packed");
+    let path = test.file("work/snake.log", SNAKEMAKE.as_bytes());
+    assert!(Command::new("gzip").arg(&path).status().expect("gzip").success());
+    let shown = test.run(&["diagnose", "--log", "snake.log.gz"]);
+    shown.says("step star_align, job 67: not read (no scheduler is asked");
+}
+
+#[test]
 fn a_child_that_cannot_be_read_is_named() {
     let unknown = SNAKEMAKE.replace("67", "990");
     let test = controller("wrapper-unknown", &unknown);
@@ -56,7 +66,13 @@ fn a_child_that_cannot_be_read_is_named() {
     // Without a scheduler the id is told all the same.
     let alone = Test::new("wrapper-alone");
     alone.file("work/snake.log", unknown.as_bytes());
-    alone.run(&["diagnose", "--log", "snake.log"]).says("job 990: not read (no scheduler is asked");
+    let shown = alone.run(&["diagnose", "--log", "snake.log"]);
+    shown.says("job 990: not read (no scheduler is asked");
+    // The workflow says itself how that job ended: which of its settings that is about is known.
+    shown.says("set in Snakemake (seen in the log): `resources: mem_mb=");
+    alone.file("work/snake.log", unknown.replace("OUT_OF_MEMORY", "FAILED").as_bytes());
+    let shown = alone.run(&["diagnose", "--log", "snake.log"]);
+    assert!(!shown.stdout.contains("set in"), "{}", shown.all());
 }
 
 #[test]

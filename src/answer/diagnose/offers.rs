@@ -134,11 +134,12 @@ fn valid(
             let queues = facts.partitions()?;
             let (account, qos) = (named(Refusable::Account), named(Refusable::Qos));
             let is_told = account.is_some() && qos.is_some();
-            let rights = match !is_told && queues.iter().any(Queue::has_lists) {
-                true => facts.associations().unwrap_or_default(),
-                false => Vec::new(),
+            let rights = if !is_told && queues.iter().any(Queue::has_lists) {
+                facts.associations().unwrap_or_default()
+            } else {
+                Vec::new()
             };
-            let ways = ways(account, qos, rights);
+            let ways = ways(account.as_ref(), qos.as_ref(), rights);
             let open = |queue: &&Queue| {
                 ways.iter().any(|(account, qos)| queue.lets_in(account.as_deref(), qos.as_deref()))
             };
@@ -154,17 +155,17 @@ fn valid(
 
 /// What may be charged: what is named, and for what is not what the user's rights hold.
 fn ways(
-    account: Option<String>,
-    qos: Option<String>,
+    account: Option<&String>,
+    qos: Option<&String>,
     rights: Vec<Association>,
 ) -> Vec<(Option<String>, Option<String>)> {
-    let mut ways = vec![(account.clone(), qos.clone())];
+    let mut ways = vec![(account.cloned(), qos.cloned())];
     for right in rights {
-        if account.as_ref().is_some_and(|account| *account != right.account) {
+        if account.is_some_and(|account| *account != right.account) {
             continue;
         }
-        let charged = account.clone().or(Some(right.account));
-        match &qos {
+        let charged = account.cloned().or(Some(right.account));
+        match qos {
             Some(qos) => ways.push((charged, Some(qos.clone()))),
             None => ways.extend(right.qos.into_iter().map(|qos| (charged.clone(), Some(qos)))),
         }

@@ -18,16 +18,15 @@ pub(super) struct Scanned {
     pub(super) scan: Scan,
     /// Its last bytes, where they are wanted.
     pub(super) end: Option<Vec<u8>>,
-    /// The log itself, to be read again; `None` for a packed one.
-    pub(super) content: Option<Box<dyn Content>>,
+    /// The log itself, to be read again.
+    pub(super) content: Box<dyn Content>,
 }
 
 impl Scanned {
     /// Its first and its last lines, in which tools that submit jobs name themselves.
     pub(super) fn edges(&self) -> String {
         let mut head = vec![0; HEAD];
-        let content = self.content.as_deref();
-        let count = content.and_then(|content| content.read_at(0, &mut head).ok()).unwrap_or(0);
+        let count = self.content.read_at(0, &mut head).unwrap_or(0);
         let tail = self.scan.tail.iter().map(|line| line.text.as_str());
         let head = lines(&head[..count]);
         std::iter::once(head.as_str()).chain(tail).collect::<Vec<_>>().join("\n")
@@ -35,9 +34,7 @@ impl Scanned {
 
     /// Its last lines, as many as there are in a megabyte.
     pub(super) fn last_lines(&self) -> String {
-        let content = self.content.as_deref();
-        let end = content.and_then(|content| end(content, self.scan.size));
-        end.map(|bytes| lines(&bytes)).unwrap_or_default()
+        end(&*self.content, self.scan.size).map(|bytes| lines(&bytes)).unwrap_or_default()
     }
 }
 
@@ -90,25 +87,25 @@ pub(super) fn read_logs(
     (scanned.into_iter().flatten().collect(), reports)
 }
 
-/// One pass over a log, packed or not, its end where that is wanted, and what is not packed. Why a packed one gave no
-/// more comes before what the pass itself has to say.
+/// One pass over a log, packed or not, its end where that is wanted, and the text, to be read again. Why
+/// a packed one gave no more comes before what the pass itself has to say.
 fn scan(
     scanner: &Scanner,
     content: Box<dyn Content>,
     limits: logs::Limits,
     alone: bool,
-) -> (Scan, Option<Vec<u8>>, Option<Box<dyn Content>>) {
+) -> (Scan, Option<Vec<u8>>, Box<dyn Content>) {
     let ending = |content: &dyn Content, scan: &Scan| alone.then(|| end(content, scan.size))?;
     if !is_packed(&*content) {
         let scan = scanner.scan(&*content, limits);
         let end = ending(&*content, &scan);
-        return (scan, end, Some(content));
+        return (scan, end, content);
     }
     let text = Unpacked::new(content, limits.bytes);
     let mut scan = scanner.scan(&text, limits);
     let end = ending(&text, &scan);
     scan.stopped = text.trouble().map(str::to_owned).or(scan.stopped);
-    (scan, end, None)
+    (scan, end, Box::new(text.shrunk_to(END)))
 }
 
 /// The last bytes of a log; `None` where they cannot be had whole.

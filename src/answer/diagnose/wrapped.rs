@@ -86,6 +86,20 @@ pub(super) fn advice(
     let named = named && told.offers.is_empty();
     if let Some(cause) = told.verdict.causes.first().filter(|_| named) {
         wrapper::settings_of(&cause.family).iter().copied().for_each(&mut add);
+        // A child that could not be read: its end stands in what the workflow says of it.
+        let unread = told.children.iter().all(|child| child.diagnosis.is_none());
+        let says = |words: &[&str]| {
+            let mut texts = cause.evidence.iter().map(|evidence| evidence.text.as_str());
+            texts.any(|text| words.iter().any(|word| text.contains(word)))
+        };
+        if unread && cause.family.0 == "workflow_engine" {
+            if says(&["OUT_OF_MEMORY", "exit status (137)"]) {
+                add(Setting::Memory(None));
+            }
+            if says(&["'TIMEOUT'"]) {
+                add(Setting::Time(None));
+            }
+        }
         // Where the script is not at hand and nothing could be worked out, what it is about.
         if told.patch.as_ref().is_some_and(|patch| patch.changes.is_empty()) {
             let family = rules.family(&cause.family);

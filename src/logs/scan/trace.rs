@@ -61,6 +61,7 @@ pub(super) fn is_frame(text: &str) -> bool {
         "Exception raised from ",
         "Traceback:",
     ];
+    let text = behind_time(text);
     let indented = text.starts_with([' ', '\t']);
     let line = text.trim();
     if HEADINGS.iter().any(|heading| line.starts_with(heading)) {
@@ -74,6 +75,21 @@ pub(super) fn is_frame(text: &str) -> bool {
         digits > 0 && rest[digits..].starts_with(' ')
     });
     numbered || has_address(line)
+}
+
+/// What stands behind the date and time that a launcher puts before each line, blanks and all.
+fn behind_time(mut text: &str) -> &str {
+    const SHORTEST: usize = "10:11:12".len();
+    for _ in 0..2 {
+        let Some((word, rest)) = text.split_once(' ') else { break };
+        let digits = word.starts_with(|first: char| first.is_ascii_digit());
+        let stamp = word.bytes().all(|byte| byte.is_ascii_digit() || b"-:.,/+TZ".contains(&byte));
+        if !(digits && stamp && word.len() >= SHORTEST) {
+            break;
+        }
+        text = rest;
+    }
+    text
 }
 
 /// What only a line with blanks before it can be.
@@ -125,6 +141,8 @@ mod tests {
     fn frames_of_many_languages_are_known() {
         for text in [
             "\tat java.base/java.lang.reflect.Method.invoke(Method.java:569)",
+            "2026-11-30T10:11:12.250Z  [1] getindex(A::Vector{Int64}, i1::Int64)",
+            "2026-11-30 10:11:12,250    @ Base ./essentials.jl:13",
             "\t... 12 more",
             "Caused by: java.io.IOException: disk",
             "    at JSON.parse (<anonymous>)",
