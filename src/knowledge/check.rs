@@ -147,10 +147,22 @@ fn check_instances(family: &Family, findings: &mut Vec<Finding>) {
         \b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}
         | \b[a-z][a-z-]*\d+<\d+>
         | \b(?:[1-9]\d{0,2})(?:\.\d{1,3}){3}\b
-        | (?:--exclude=|--nodelist=|-w[ ]|ExcNodeList=|^)[a-z]{1,6}-?\d{2,4}(?:[ ]|$)
-        | (?:JobId=|--jobid=|--jobs=|-j[ ]|scancel[ ]|release[ ]|jobwise[ ]diagnose[ ])\d+";
+        | (?:--exclude=|--nodelist=|-w\x20|ExcNodeList=|^)[a-z]{1,6}-?\d{2,4}(?:\x20|$)
+        | (?:JobId=|--jobid=|--jobs=|-j\x20|scancel\x20|release\x20|jobwise\x20diagnose\x20)\d+";
     /// Types of numbers, and addresses of the machine itself.
-    const GENERAL: [&str; 7] = ["bf16", "fp16", "fp32", "fp64", "int8", "127.0.0.1", "x86"];
+    const GENERAL: [&str; 11] = [
+        "bf16",
+        "fp16",
+        "fp32",
+        "fp64",
+        "int8",
+        "float16",
+        "float32",
+        "float64",
+        "bfloat16",
+        "127.0.0.1",
+        "x86",
+    ];
     let Ok(instance) = Regex::new(INSTANCE) else { return };
     let steps = family.sections.iter().filter(|section| section.heading == "Fixes");
     for section in steps {

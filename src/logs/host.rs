@@ -17,11 +17,6 @@ pub fn host(text: &str) -> Option<String> {
 }
 
 fn named(line: &str) -> Option<&str> {
-    // `*** JOB 5 ON n1 CANCELLED AT ...`
-    if let Some((_, behind)) = line.split_once("*** JOB ") {
-        let mut words = behind.split_ascii_whitespace().skip(1);
-        return words.next().filter(|word| *word == "ON").and(words.next());
-    }
     const KEYS: [&str; 8] = [
         "SLURM_JOB_NODELIST",
         "SLURM_NODELIST",
@@ -32,6 +27,11 @@ fn named(line: &str) -> Option<&str> {
         "node",
         "nodelist",
     ];
+    // `*** JOB 5 ON n1 CANCELLED AT ...`
+    if let Some((_, behind)) = line.split_once("*** JOB ") {
+        let mut words = behind.split_ascii_whitespace().skip(1);
+        return words.next().filter(|word| *word == "ON").and(words.next());
+    }
     let (key, value) = line.split_once(['=', ':'])?;
     let key = key.trim();
     KEYS.iter().any(|known| key.eq_ignore_ascii_case(known)).then_some(value)

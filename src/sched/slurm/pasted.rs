@@ -90,7 +90,11 @@ fn recorded(text: &str) -> Vec<Job> {
     let named = text.split_ascii_whitespace().find_map(|word| word.strip_prefix("JobState="));
     if jobs.is_empty() && named.is_none_or(|state| state.starts_with("PENDING")) {
         // The piece of a record that somebody thought enough.
-        return text.lines().find_map(field).into_iter().collect();
+        let id = text.split_ascii_whitespace().find_map(|word| word.strip_prefix("JobId="));
+        let id = id.and_then(|id| id.parse::<JobId>().ok());
+        let found = text.lines().find_map(field);
+        let reason = found.and_then(|job| job.reason);
+        return reason.map(|reason| waiting(id, &reason)).into_iter().collect();
     }
     jobs
 }
