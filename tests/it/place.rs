@@ -400,7 +400,17 @@ fn what_keeps_a_node_is_told_with_its_source() {
          CoreCnt=8 Features=(null) PartitionName=(null) Flags=SPEC_NODES TRES=cpu=8 Users=carol \
          Accounts=(null) Licenses=(null) State=ACTIVE BurstBuffer=(null) Watts=n/a\n",
     );
-    says(&["-w", "c03"], "c03 reserved (scontrol show reservation)");
+    says(&["-w", "c03"], "c03 reserved, \"course\" (scontrol show reservation)");
+    // The scheduler's words say less.
+    says_no(&test, "allocation failure: Requested node configuration is not available");
+    says(
+        &["-w", "c03"],
+        "c03 reserved, \"course\" (scontrol show reservation); the scheduler refuses: Requested node",
+    );
+    says(
+        &["-w", "c01"],
+        "c01 drained, \"bad fan\" (node State); the scheduler refuses: Requested node",
+    );
 }
 
 /// What would lift a limit is of no use where the reason is another one.
