@@ -202,6 +202,10 @@ impl<'c> Look<'c> {
         };
         if !stands {
             return Err(match named {
+                Some(name) if self.is_in_part(name, &free.node.name) => (
+                    "in a reservation of some cores, of which it is not told which are left",
+                    RESERVATIONS,
+                ),
                 Some(_) => ("not in the reservation", RESERVATIONS),
                 None => (free.class.word(), told_by(free)),
             });
@@ -215,6 +219,15 @@ impl<'c> Look<'c> {
             0 => Err(demand.what_is_taken(host)),
             tasks => Ok(tasks),
         }
+    }
+
+    /// Whether some cores of a node are held by a reservation of that name.
+    fn is_in_part(&self, reservation: &str, node: &str) -> bool {
+        let held = self.cluster.reservations.iter().find(|held| held.name == reservation);
+        held.filter(|held| held.is_part_of_nodes).is_some_and(|held| {
+            let hosts = text::expand(&held.node_list, MOST_HOSTS).unwrap_or_default();
+            hosts.iter().any(|host| host == node)
+        })
     }
 
     /// The verdict on one queue.

@@ -175,9 +175,12 @@ impl Timeline {
                 .map(|(((_, host, _), free), _)| (*host, free))
                 .collect();
             if demand.enough(&tasks) && demand.enough_gpus(&spaces) {
-                let fitting = hosts.iter().zip(&tasks).filter(|(_, tasks)| **tasks > 0);
-                let places = fitting.map(|((place, ..), _)| *place);
-                return Some((moment, places.take(usize::try_from(nodes).unwrap_or(1)).collect()));
+                // The roomiest: a part of the job on each of the others would not be all of it.
+                let mut fitting: Vec<(usize, u64)> =
+                    hosts.iter().zip(&tasks).map(|((place, ..), tasks)| (*place, *tasks)).collect();
+                fitting.sort_by_key(|(_, tasks)| std::cmp::Reverse(*tasks));
+                fitting.truncate(usize::try_from(nodes).unwrap_or(1));
+                return Some((moment, fitting.into_iter().map(|(place, _)| place).collect()));
             }
         }
         None
@@ -385,6 +388,43 @@ mod tests {
         let four = |time| [("ntasks", "4"), ("nodes", "1"), ("mem", "100M"), ("time", time)];
         assert_eq!(start(most.clone(), &four("10")), Some(1000));
         assert_eq!(start(most, &four("11")), Some(1900));
+    }
+
+    /// Two nodes are wanted, and of three one has only half its cores: the job waits for the other
+    /// two, the first of which is free from 1000 s on and the second from 2000 s; so a third job has
+    /// to be over before 2000 s there, and may stay on the node with half its cores.
+    #[test]
+    fn a_job_that_waits_takes_nodes_that_hold_all_of_it() {
+        let nodes = [("n1", 8), ("n2", 16), ("n3", 16)];
+        let nodes = nodes.map(|(name, used)| gpu_node(name, 16, "v100", 0, used, 0)).to_vec();
+        let mut cluster = cluster(nodes);
+        cluster.jobs = vec![
+            job("1", "n2", "cpu=16,mem=100M", 1000),
+            job("2", "n3", "cpu=16,mem=100M", 2000),
+            QueuedJob {
+                nodes: Known::Value(2),
+                ..waits(job("3", "", "cpu=32,mem=100M", 0), 600, 5)
+            },
+        ];
+        cluster.taken_at = Timestamp::from_second(500).expect("a time");
+        let catalogue = Catalogue::built_in().expect("sound");
+        let hosts: Vec<_> =
+            cluster.nodes.iter().map(|node| host(node, &cluster, &catalogue)).collect();
+        let all: waiting::Hosts<'_> =
+            hosts.iter().enumerate().map(|(at, host)| (at, host, &[][..])).collect();
+        let mut timeline = Timeline::new(&cluster);
+        timeline.seat(&cluster, |_, _| all.clone());
+        let start = |place: usize, time: &str| {
+            let shape = shape(&[("ntasks", "8"), ("nodes", "1"), ("mem", "50M"), ("time", time)]);
+            let demand = Demand::new(&shape, &cluster, &cluster.queues[0]);
+            let at = timeline.earliest(&demand, &all[place..=place], cluster.taken_at, shape.time);
+            at.map(Timestamp::as_second)
+        };
+        assert_eq!(
+            (start(0, "90"), start(1, "10"), start(1, "20")),
+            (Some(500), Some(1000), Some(2600))
+        );
+        assert_eq!(start(2, "1"), Some(2600));
     }
 
     /// A node of 16 cores and four GPUs has three jobs that end one after the other: a shape that
