@@ -92,7 +92,7 @@ impl Timeline {
         now: Timestamp,
         length: Option<Span>,
     ) -> Option<Timestamp> {
-        self.place(demand, hosts, now, length).map(|(moment, _)| moment)
+        self.place(demand, hosts, (now, now), length).map(|(moment, _)| moment)
     }
 
     /// Whether jobs that wait will have something of one of these nodes.
@@ -100,12 +100,12 @@ impl Timeline {
         places.any(|place| self.claims.contains_key(&place))
     }
 
-    /// The same with the nodes that it would take, the first that fit.
+    /// The same with the nodes that it would take, the roomiest; not before some moment.
     fn place(
         &self,
         demand: &Demand<'_>,
         hosts: &[(usize, &Host<'_>, &[Closed])],
-        now: Timestamp,
+        (now, not_before): (Timestamp, Timestamp),
         length: Option<Span>,
     ) -> Option<(Timestamp, Vec<usize>)> {
         let index: BTreeMap<usize, usize> =
@@ -122,7 +122,8 @@ impl Timeline {
         let mut tasks: Vec<u64> = (0..hosts.len()).map(|at| tasks_at(&free, now, at)).collect();
         // A moment matters when a job ends, and when a host opens, or is closed before a job that
         // starts then would end.
-        let mut moments: BTreeMap<Timestamp, Vec<usize>> = BTreeMap::from([(now, Vec::new())]);
+        let mut moments: BTreeMap<Timestamp, Vec<usize>> =
+            BTreeMap::from([(now, Vec::new()), (not_before, (0..hosts.len()).collect())]);
         for (moment, released) in self.releases.range(now..) {
             if released.iter().any(|(place, _)| index.contains_key(place)) {
                 moments.entry(*moment).or_default();
@@ -164,7 +165,7 @@ impl Timeline {
                 tasks[at] = count;
             }
             // Most moments change too little to look at every host.
-            if fitting < nodes || sum < demand.shape.all_tasks() {
+            if moment < not_before || fitting < nodes || sum < demand.shape.all_tasks() {
                 continue;
             }
             let spaces: Vec<(&Host<'_>, &Space)> = hosts
