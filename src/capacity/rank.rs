@@ -65,7 +65,7 @@ impl<'c> Look<'c> {
                 known.entry(key).or_insert_with(identify).clone()
             });
             // Cores that a reservation keeps are not free; what the node does not tell, neither.
-            if free.class.gives_now() {
+            if free.class.gives_now() || matches!(free.class, Class::Full | Class::Stranded) {
                 host.free.cpus = host.free.cpus.min(free.cpus.get().unwrap_or(0));
             }
             hosts.push(host);

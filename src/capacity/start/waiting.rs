@@ -26,12 +26,13 @@ fn is_next(job: &QueuedJob) -> bool {
 /// The jobs that are in front of a new one, the first of them first.
 pub fn in_front(cluster: &Cluster) -> Vec<&QueuedJob> {
     let mut jobs: Vec<&QueuedJob> = cluster.jobs.iter().filter(|job| is_next(job)).collect();
-    // Where the scheduler tells when it expects them, one of which it does not waits for what will
-    // not come soon, such as a node that is kept for others.
-    if jobs.iter().any(|job| job.start.is_value()) {
-        jobs.retain(|job| job.start.is_value());
-    }
     jobs.sort_by_key(|job| (std::cmp::Reverse(job.priority.get()), job.id.clone()));
+    // The scheduler tells in this order when it expects them. One that it passed over waits for what
+    // will not come soon, such as a node that is kept for others; the last are too new to be told.
+    let told = jobs.iter().rposition(|job| job.start.is_value()).unwrap_or(0);
+    let passed = jobs.iter().take(told).filter(|job| !job.start.is_value());
+    let passed: Vec<_> = passed.map(|job| job.id.clone()).collect();
+    jobs.retain(|job| !passed.contains(&job.id));
     jobs
 }
 
