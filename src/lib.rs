@@ -79,6 +79,60 @@
 //! # Ok::<(), jobwise::sched::SavedError>(())
 //! ```
 //!
+//! # A cluster, from a snapshot to the best place
+//!
+//! A question about capacity is a judgement of one [`model::Cluster`], wherever that was read.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use jobwise::capacity::free::Frees;
+//! use jobwise::capacity::gates::Gates;
+//! use jobwise::capacity::rank::{Asked, Look, Verdict, sort};
+//! use jobwise::config::Config;
+//! use jobwise::hardware::Catalogue;
+//! use jobwise::host::Replay;
+//! use jobwise::model::Shape;
+//! use jobwise::sched::slurm::Nodes;
+//!
+//! // What `scontrol` printed, in a snapshot of nodetop; `jobwise snapshot` writes a fuller one.
+//! let said = |text: &str| serde_json::json!({ "rc": 0, "stdout": text, "stderr": "" });
+//! let snapshot = serde_json::json!({
+//!     "nodetop": "0.7.0", "backend": "slurm", "captured_at": "2026-11-30T08:00:00",
+//!     "commands": {
+//!         "scontrol show config": said("SelectTypeParameters = CR_CORE_MEMORY\n"),
+//!         "scontrol show node --all --oneliner": said(
+//!             "NodeName=c1 CPUAlloc=0 CPUTot=64 RealMemory=256000 AllocMem=0 State=IDLE Partitions=cpu\n\
+//!              NodeName=g1 CPUAlloc=60 CPUTot=64 RealMemory=256000 AllocMem=0 Gres=gpu:h100:4 \
+//!              AllocTRES=cpu=60,gres/gpu=3 State=MIXED Partitions=gpu\n",
+//!         ),
+//!         "scontrol show partition --all": said(
+//!             "PartitionName=cpu State=UP TotalNodes=1\n\nPartitionName=gpu State=UP TotalNodes=1\n",
+//!         ),
+//!     },
+//! });
+//! let replay = Replay::parse(Path::new("snapshot.json"), snapshot.to_string().as_bytes())?;
+//! let settings = Config::recorded(None)?.settings.scheduler;
+//! let cluster = Nodes::new(&replay, &settings).cluster()?.value;
+//!
+//! let mut shape = Shape::default();
+//! shape.apply("gres", Some("gpu:h100:2"))?;
+//!
+//! let frees = Frees::new(&cluster);
+//! let gates = Gates::new(&cluster, &frees);
+//! let catalogue = Catalogue::built_in()?;
+//! let look = Look::new(&cluster, &frees, &gates, &catalogue);
+//! let judged = look.judge(&shape, false).into_iter();
+//! let mut places: Vec<_> = judged.map(|judged| look.place(judged, &shape, Asked::No)).collect();
+//! sort(&mut places);
+//!
+//! // Nobody asked the scheduler, so nothing is promised; and one GPU is free, where two are wanted.
+//! assert_eq!((places[0].queue.as_str(), places[0].verdict), ("gpu", Verdict::NoAnswer));
+//! assert!(places[0].because.starts_with("g1 short of GPUs (node GresUsed, AllocTRES)"));
+//! assert_eq!((places[1].queue.as_str(), places[1].verdict), ("cpu", Verdict::WrongHardware));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Seams
 //!
 //! * **Outside** is a [`host::Runner`]: the machine, a recording being made, or a replay.

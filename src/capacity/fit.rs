@@ -363,9 +363,8 @@ impl<'s> Demand<'s> {
         let (whole, free) = (&host.whole, &host.free);
         if fits_with(Space { devices: whole.devices.clone(), ..free.clone() }) {
             let gpus = self.shape.gpus().next().is_some();
-            // Sites that do not print the details tell the sum only.
-            let detailed = host.node.gres.iter().any(|gres| gres.used.is_value());
-            let field = if detailed { "GresUsed" } else { "AllocTRES" };
+            // Whichever of them tells the larger use counts.
+            let field = "GresUsed, AllocTRES";
             (if gpus { "short of GPUs" } else { "short of devices" }, field)
         } else if fits_with(Space { memory: whole.memory, ..free.clone() }) {
             ("short of memory", "AllocMem")

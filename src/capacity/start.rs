@@ -92,7 +92,7 @@ impl Timeline {
         now: Timestamp,
         length: Option<Span>,
     ) -> Option<Timestamp> {
-        self.place(demand, hosts, now, length).map(|(moment, _)| moment)
+        self.place(demand, hosts, (now, now), length).map(|(moment, _)| moment)
     }
 
     /// Whether jobs that wait will have something of one of these nodes.
@@ -100,12 +100,12 @@ impl Timeline {
         places.any(|place| self.claims.contains_key(&place))
     }
 
-    /// The same with the nodes that it would take, the first that fit.
+    /// The same with the nodes that it would take, the roomiest; not before some moment.
     fn place(
         &self,
         demand: &Demand<'_>,
         hosts: &[(usize, &Host<'_>, &[Closed])],
-        now: Timestamp,
+        (now, not_before): (Timestamp, Timestamp),
         length: Option<Span>,
     ) -> Option<(Timestamp, Vec<usize>)> {
         let index: BTreeMap<usize, usize> =
@@ -122,7 +122,8 @@ impl Timeline {
         let mut tasks: Vec<u64> = (0..hosts.len()).map(|at| tasks_at(&free, now, at)).collect();
         // A moment matters when a job ends, and when a host opens, or is closed before a job that
         // starts then would end.
-        let mut moments: BTreeMap<Timestamp, Vec<usize>> = BTreeMap::from([(now, Vec::new())]);
+        let mut moments: BTreeMap<Timestamp, Vec<usize>> =
+            BTreeMap::from([(now, Vec::new()), (not_before, (0..hosts.len()).collect())]);
         for (moment, released) in self.releases.range(now..) {
             if released.iter().any(|(place, _)| index.contains_key(place)) {
                 moments.entry(*moment).or_default();
@@ -164,7 +165,7 @@ impl Timeline {
                 tasks[at] = count;
             }
             // Most moments change too little to look at every host.
-            if fitting < nodes || sum < demand.shape.all_tasks() {
+            if moment < not_before || fitting < nodes || sum < demand.shape.all_tasks() {
                 continue;
             }
             let spaces: Vec<(&Host<'_>, &Space)> = hosts
@@ -175,9 +176,12 @@ impl Timeline {
                 .map(|(((_, host, _), free), _)| (*host, free))
                 .collect();
             if demand.enough(&tasks) && demand.enough_gpus(&spaces) {
-                let fitting = hosts.iter().zip(&tasks).filter(|(_, tasks)| **tasks > 0);
-                let places = fitting.map(|((place, ..), _)| *place);
-                return Some((moment, places.take(usize::try_from(nodes).unwrap_or(1)).collect()));
+                // The roomiest: a part of the job on each of the others would not be all of it.
+                let mut fitting: Vec<(usize, u64)> =
+                    hosts.iter().zip(&tasks).map(|((place, ..), tasks)| (*place, *tasks)).collect();
+                fitting.sort_by_key(|(_, tasks)| std::cmp::Reverse(*tasks));
+                fitting.truncate(usize::try_from(nodes).unwrap_or(1));
+                return Some((moment, fitting.into_iter().map(|(place, _)| place).collect()));
             }
         }
         None
@@ -385,6 +389,43 @@ mod tests {
         let four = |time| [("ntasks", "4"), ("nodes", "1"), ("mem", "100M"), ("time", time)];
         assert_eq!(start(most.clone(), &four("10")), Some(1000));
         assert_eq!(start(most, &four("11")), Some(1900));
+    }
+
+    /// Two nodes are wanted, and of three one has only half its cores: the job waits for the other
+    /// two, the first of which is free from 1000 s on and the second from 2000 s; so a third job has
+    /// to be over before 2000 s there, and may stay on the node with half its cores.
+    #[test]
+    fn a_job_that_waits_takes_nodes_that_hold_all_of_it() {
+        let nodes = [("n1", 8), ("n2", 16), ("n3", 16)];
+        let nodes = nodes.map(|(name, used)| gpu_node(name, 16, "v100", 0, used, 0)).to_vec();
+        let mut cluster = cluster(nodes);
+        cluster.jobs = vec![
+            job("1", "n2", "cpu=16,mem=100M", 1000),
+            job("2", "n3", "cpu=16,mem=100M", 2000),
+            QueuedJob {
+                nodes: Known::Value(2),
+                ..waits(job("3", "", "cpu=32,mem=100M", 0), 600, 5)
+            },
+        ];
+        cluster.taken_at = Timestamp::from_second(500).expect("a time");
+        let catalogue = Catalogue::built_in().expect("sound");
+        let hosts: Vec<_> =
+            cluster.nodes.iter().map(|node| host(node, &cluster, &catalogue)).collect();
+        let all: waiting::Hosts<'_> =
+            hosts.iter().enumerate().map(|(at, host)| (at, host, &[][..])).collect();
+        let mut timeline = Timeline::new(&cluster);
+        timeline.seat(&cluster, |_, _| all.clone());
+        let start = |place: usize, time: &str| {
+            let shape = shape(&[("ntasks", "8"), ("nodes", "1"), ("mem", "50M"), ("time", time)]);
+            let demand = Demand::new(&shape, &cluster, &cluster.queues[0]);
+            let at = timeline.earliest(&demand, &all[place..=place], cluster.taken_at, shape.time);
+            at.map(Timestamp::as_second)
+        };
+        assert_eq!(
+            (start(0, "90"), start(1, "10"), start(1, "20")),
+            (Some(500), Some(1000), Some(2600))
+        );
+        assert_eq!(start(2, "1"), Some(2600));
     }
 
     /// A node of 16 cores and four GPUs has three jobs that end one after the other: a shape that

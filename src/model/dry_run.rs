@@ -79,7 +79,15 @@ impl Refusal {
 
     /// Whether it leaves open which rule it is.
     pub fn is_vague(self) -> bool {
-        matches!(self, Self::NotEntitled | Self::Quota | Self::TimeLimit | Self::Unrecognised)
+        matches!(
+            self,
+            Self::NotEntitled
+                | Self::Quota
+                | Self::TimeLimit
+                | Self::Shape
+                | Self::Reservation
+                | Self::Unrecognised
+        )
     }
 
     /// Whether another account or quality of service might be taken.

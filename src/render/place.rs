@@ -99,7 +99,7 @@ fn start(place: &Placement, now: Timestamp) -> String {
     };
     let wait = at.duration_since(now);
     // Who waits is told how long, however short.
-    let is_now = wait <= SignedDuration::from_secs(120) && place.verdict != Verdict::Queue;
+    let is_now = wait <= SignedDuration::from_secs(30) && place.verdict != Verdict::Queue;
     let words = if is_now { "now".to_owned() } else { spoken_until(wait) };
     // Ours is told apart from the scheduler's.
     match source {

@@ -189,6 +189,41 @@ fn each_closed_door_of_the_demo_has_its_reason() {
         .says("partition biology is for biology, not for account physics (partition biology AllowAccounts)");
 }
 
+/// The rules are those of `fixtures/demo/make-cluster`; each line asks for a little more than one of
+/// them allows.
+#[test]
+fn each_gate_shows_on_the_demo() {
+    for (options, code) in [
+        ("-p gpu -g 1", "MAX_GPU_USER"),
+        ("-p debug -N 2", "QUEUE_MAX_NODES"),
+        ("-p debug -t 1h", "QUEUE_MAX_WALLTIME"),
+        ("-p course", "REQUIRES_RESERVATION"),
+        ("-p gpu -c 60", "QUEUE_MAX_CPUS_PER_NODE"),
+        ("-p cloud --mem 62G", "QUEUE_MAX_MEM_PER_NODE"),
+        ("-p whole", "EXCLUSIVE"),
+        ("-p cpu -L matlab:2", "LICENCE_TOTAL"),
+        ("-p cpu -L ansys:1", "LICENCE_UNKNOWN"),
+        ("-p gpu -t 12h", "RESERVATION_AHEAD"),
+        ("-p course --reservation course-bela", "RESERVATION_NOT_YOURS"),
+        ("-p course --reservation nosuch", "RESERVATION_UNKNOWN"),
+        ("-p gpu-long --qos normal", "QOS_NOT_ALLOWED"),
+        ("-p cpu --qos gpucap", "QOS_NOT_YOURS"),
+        ("-p cpu -A biology", "NO_ASSOCIATION"),
+        ("-p cpu -A grant-2024", "GRP_CPU_MINUTES"),
+        ("-p cpu -A teaching -n 32", "MAX_CPU_JOB"),
+        ("-p cpu -A physics -n 400", "GRP_CPU"),
+        ("-p admins", "GROUP_NOT_ALLOWED"),
+        ("-p repair", "ROOT_ONLY"),
+    ] {
+        let args: Vec<&str> = options.split(' ').collect();
+        let shown = demo(&[&["where", "--json"], &args[..]].concat());
+        let gates = shown.json()["placements"][0]["access"]["gates"].clone();
+        let gate = gates.as_array().expect("a list").iter().find(|gate| gate["code"] == code);
+        let gate = gate.unwrap_or_else(|| panic!("{options}: no {code}\n{}", shown.all()));
+        assert!(gate["source"].as_str().is_some_and(|source| !source.is_empty()), "{gate}");
+    }
+}
+
 #[test]
 fn what_nobody_can_have_is_not_free() {
     let nodes = demo(&["nodes", "--all", "--json"]).json();

@@ -165,7 +165,7 @@ fn run_now_needs_rules_nodes_and_scheduler_to_agree() {
     let text = test.run(&["where", "-g", "a100:1"]);
     text.ends(0)
         .says("QUEUE gpu")
-        .says("gpu: g01 short of GPUs (node GresUsed)")
+        .says("gpu: g01 short of GPUs (node GresUsed, AllocTRES)")
         .says("1 dry run was made; it took a job id");
     text.says("sbatch --partition=gpu --nodes=1 --gres=gpu:a100:1 --time=01:00:00 SCRIPT");
 }
@@ -332,7 +332,7 @@ fn jobs_that_wait_in_front_are_counted() {
         queued.replace("90@~@", "91@~@").replace("RUNNING", "PENDING").replace("g01@~@", "@~@");
     test.answer("jobs", &format!("{queued}{waits}"));
     test.run(&["where", "-g", "a100:1"])
-        .says("g01 short of GPUs (node GresUsed); 1 job waits there");
+        .says("g01 short of GPUs (node GresUsed, AllocTRES); 1 job waits there");
     let shown = ask(&test, &["-g", "a100:1", "-p", "gpu"]);
     assert_eq!(shown.json()["placements"][0]["waiting"], 1);
 }
@@ -393,14 +393,24 @@ fn what_keeps_a_node_is_told_with_its_source() {
     says(&["-w", "c02", "--mem", "4G"], "cpu: c02 memory exhausted (node AllocMem)");
     says(&["-w", "c03"], "cpu: c03 full (node CPUAlloc)");
     says(&["-w", "c04"], "cpu: c04 planned (node State)");
-    says(&["-C", "amd", "-g", "1"], "gpu: g01 short of GPUs (node GresUsed)");
+    says(&["-C", "amd", "-g", "1"], "gpu: g01 short of GPUs (node GresUsed, AllocTRES)");
     test.answer(
         "held",
         "ReservationName=course StartTime=1 EndTime=9999999999 Duration=1-00:00:00 Nodes=c03 NodeCnt=1 \
          CoreCnt=8 Features=(null) PartitionName=(null) Flags=SPEC_NODES TRES=cpu=8 Users=carol \
          Accounts=(null) Licenses=(null) State=ACTIVE BurstBuffer=(null) Watts=n/a\n",
     );
-    says(&["-w", "c03"], "c03 reserved (scontrol show reservation)");
+    says(&["-w", "c03"], "c03 reserved, \"course\" (scontrol show reservation)");
+    // The scheduler's words say less.
+    says_no(&test, "allocation failure: Requested node configuration is not available");
+    says(
+        &["-w", "c03"],
+        "c03 reserved, \"course\" (scontrol show reservation); the scheduler refuses: Requested node",
+    );
+    says(
+        &["-w", "c01"],
+        "c01 drained, \"bad fan\" (node State); the scheduler refuses: Requested node",
+    );
 }
 
 /// What would lift a limit is of no use where the reason is another one.

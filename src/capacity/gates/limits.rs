@@ -281,7 +281,12 @@ impl<'c> Check<'_, 'c> {
                 continue;
             }
             if wanted > limit {
-                gates.push(too_much(name, word, wanted, limit, source, "it allows at once"));
+                let may = match word {
+                    "USER" => "one user may have at once",
+                    "ACCOUNT" => "one account may have at once",
+                    _ => "all its jobs may have at once",
+                };
+                gates.push(too_much(name, word, wanted, limit, source, may));
                 continue;
             }
             let scope = scope(qos);
@@ -385,8 +390,9 @@ impl<'c> Check<'_, 'c> {
             let code = format!("GRP_{}", code_word(resource));
             let has = used(&place.used.tres, resource);
             if wanted > limit {
-                let may = "it may have at once";
-                let mut gate = too_much(resource, "ACCOUNT", wanted, limit, source("GrpTRES"), may);
+                let may = format!("{what} {name} may have at once");
+                let source = source("GrpTRES");
+                let mut gate = too_much(resource, "ACCOUNT", wanted, limit, source, &may);
                 gate.code = code;
                 gates.push(gate);
             } else if wanted.saturating_add(has) > limit {

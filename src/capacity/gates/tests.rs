@@ -505,7 +505,10 @@ fn an_account_s_limits_hold_for_all_its_jobs() {
     assert_eq!(three.first().source, "account physics GrpTRES");
     assert_eq!(three.first().text, "8 of 10 CPUs are held by the running jobs of account physics");
     let eleven = judge(&lab, &[("ntasks", "11")]);
-    assert_eq!(eleven.first().text, "11 CPUs are more than the 10 that it may have at once");
+    assert_eq!(
+        eleven.first().text,
+        "11 CPUs are more than the 10 that account physics may have at once"
+    );
     assert_eq!(codes(&account("GrpJobs=4(4)"), &[("ntasks", "1")]), ["grp_jobs shape"]);
     assert_eq!(codes(&account("GrpSubmitJobs=4(4)"), &[("ntasks", "1")]), ["grp_submit shape"]);
     // The account above has limits as well.

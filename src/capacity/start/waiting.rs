@@ -1,7 +1,7 @@
 //! What the jobs that wait will take before a new one gets its turn.
 //!
 //! They are placed one after the other, the highest priority first, each at the earliest moment at
-//! which it fits; a new job may go in before one of them only where it delays none, as the
+//! which it fits, and not before the scheduler expects it to start where it tells that; a new job may go in before one of them only where it delays none, as the
 //! scheduler's backfill lets it. Only those count that wait for nothing but resources or their turn:
 //! when a dependency ends, a limit is lifted or a hold is released, nobody can tell.
 
@@ -27,6 +27,12 @@ fn is_next(job: &QueuedJob) -> bool {
 pub fn in_front(cluster: &Cluster) -> Vec<&QueuedJob> {
     let mut jobs: Vec<&QueuedJob> = cluster.jobs.iter().filter(|job| is_next(job)).collect();
     jobs.sort_by_key(|job| (std::cmp::Reverse(job.priority.get()), job.id.clone()));
+    // The scheduler tells in this order when it expects them. One that it passed over waits for what
+    // will not come soon, such as a node that is kept for others; the last are too new to be told.
+    let told = jobs.iter().rposition(|job| job.start.is_value()).unwrap_or(0);
+    let passed = jobs.iter().take(told).filter(|job| !job.start.is_value());
+    let passed: Vec<_> = passed.map(|job| job.id.clone()).collect();
+    jobs.retain(|job| !passed.contains(&job.id));
     jobs
 }
 
@@ -52,7 +58,9 @@ impl Timeline {
                 break;
             }
             let length = shape.time.or(queue.default_time.get()).or(queue.max_time.get());
-            let Some((from, chosen)) = self.place(&demand, &hosts, cluster.taken_at, length) else {
+            let now = cluster.taken_at;
+            let expected = job.start.get().unwrap_or(now).max(now);
+            let Some((from, chosen)) = self.place(&demand, &hosts, (now, expected), length) else {
                 continue;
             };
             let until = length
