@@ -310,6 +310,7 @@ fn a_list_keeps_what_was_asked_for_of_what_is_printed() {
     let fields = Fields::from_help(&fixture("22.05", "sacct-helpformat")).expect("fields");
     // The query by id has the columns of steps too.
     let by_id = fields.layout(true);
+    let row = String::from_utf8(widened(&by_id.format(), row.as_bytes())).expect("text");
     let cells: BTreeMap<&str, &str> =
         by_id.names().iter().map(AsRef::as_ref).zip(row.split("@~@")).collect();
     let cells: Vec<&str> =
