@@ -130,10 +130,11 @@ mod tests {
 
     #[test]
     fn a_name_with_a_line_break_or_the_delimiter_in_it_stays_whole() {
-        let table = "7@~@FAILED@~@two\nlines@~@more\n";
+        let have = "--format=JobID,State,ExitCode,JobName";
+        let table = "7@~@FAILED@~@1:0@~@two\nlines@~@more\n";
         assert_eq!(
-            read("--format=JobID,State,JobName", "--format=JobID,MaxRSS,State,JobName", table),
-            "7@~@@~@FAILED@~@two\nlines@~@more\n"
+            read(have, "--format=JobID,State,ExitCode,MaxRSS,JobName", table),
+            "7@~@FAILED@~@1:0@~@@~@two\nlines@~@more\n"
         );
     }
 
