@@ -68,15 +68,11 @@ impl Runner for Fake {
         let Some((_, stdout, status, stderr)) = answer else {
             return Err(ExecError::Missing { program: cmd.program.to_owned() });
         };
-<<<<<<< HEAD
         if *status == UNHELD {
             return Err(ExecError::NotRecorded { command });
         }
-        sink(stdout);
-=======
         let format = cmd.args.iter().find_map(|word| word.strip_prefix("--format="));
         sink(&format.map_or_else(|| stdout.clone(), |format| widened(format, stdout)));
->>>>>>> causes2
         Ok(Finished { status: Some(*status), stderr: stderr.as_bytes().to_vec() })
     }
     fn open(&self, path: &Path) -> Result<Box<dyn Content>, FileError> {
