@@ -146,7 +146,9 @@ fn of_scheduler(error: &SchedError) -> (Exit, Option<String>) {
         }
         SchedError::UnknownUser { .. } => (Exit::No, hint("-u takes login names and numeric ids")),
         SchedError::UnknownCluster { .. } => (Exit::No, hint("sacctmgr list clusters names them")),
-        SchedError::NotInDemo(_) => (Exit::No, hint("without --demo your own cluster is asked")),
+        SchedError::NotInDemo(_) => {
+            (Exit::CannotAsk, hint("without --demo your own cluster is asked"))
+        }
         SchedError::NotRecorded { .. } => {
             (Exit::CannotAsk, hint("record it where the cluster is, with --record"))
         }
