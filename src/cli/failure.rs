@@ -39,6 +39,8 @@ pub(super) enum Failure {
     #[error(transparent)]
     Answer(#[from] AnswerError),
     #[error(transparent)]
+    Job(AnswerError),
+    #[error(transparent)]
     Config(#[from] ConfigError),
     #[error(transparent)]
     Recording(#[from] RecordingError),
@@ -53,6 +55,7 @@ impl Failure {
     pub(super) fn verdict(&self) -> (Exit, Option<String>) {
         match self {
             Self::Answer(error) => of_answer(error),
+            Self::Job(error) => of_job(error),
             Self::Config(_) => (Exit::Usage, Some("see: jobwise config show --origin".to_owned())),
             Self::Recording(_) => {
                 (Exit::Usage, Some("--record PATH writes what --replay PATH reads".to_owned()))
@@ -60,6 +63,15 @@ impl Failure {
             Self::Usage { hint, .. } => (Exit::Usage, hint.clone()),
             Self::Output(_) => (Exit::QueryFailed, None),
         }
+    }
+}
+
+/// The same where a job was asked for: that the demo cluster has none of that number is a no.
+pub(super) fn of_job(error: &AnswerError) -> (Exit, Option<String>) {
+    let (exit, hint) = of_answer(error);
+    match error {
+        AnswerError::Scheduler(SchedError::NotInDemo(_)) => (Exit::No, hint),
+        _ => (exit, hint),
     }
 }
 
@@ -134,7 +146,9 @@ fn of_scheduler(error: &SchedError) -> (Exit, Option<String>) {
         }
         SchedError::UnknownUser { .. } => (Exit::No, hint("-u takes login names and numeric ids")),
         SchedError::UnknownCluster { .. } => (Exit::No, hint("sacctmgr list clusters names them")),
-        SchedError::NotInDemo(_) => (Exit::No, hint("without --demo your own cluster is asked")),
+        SchedError::NotInDemo(_) => {
+            (Exit::CannotAsk, hint("without --demo your own cluster is asked"))
+        }
         SchedError::NotRecorded { .. } => {
             (Exit::CannotAsk, hint("record it where the cluster is, with --record"))
         }

@@ -252,7 +252,7 @@ fn dispatch(cli: &Cli, world: World<'_>, printer: &Printer) -> Result<Exit, Fail
             let ids: Result<Vec<_>, _> = args.ids.iter().map(|id| id.parse()).collect();
             let ids = ids.map_err(answer::AnswerError::from)?;
             let view = answer::job::View { all: args.all, steps: args.steps };
-            let records = answer::job::job(world, &ids, view)?;
+            let records = answer::job::job(world, &ids, view).map_err(Failure::Job)?;
             printer.print(&records)?;
             let worst = records.failures.iter().map(|failure| failure::of_answer(&failure.error).0);
             Ok(worst.max().unwrap_or(Exit::Answered))
@@ -319,7 +319,7 @@ fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Resul
     if let ([], [_]) = (diagnoses.diagnoses.as_slice(), diagnoses.failures.as_slice())
         && let Some(failure) = diagnoses.failures.pop()
     {
-        return Err(failure.error.into());
+        return Err(Failure::Job(failure.error));
     }
     for failure in &diagnoses.failures {
         complain(&format!("{}: {}", failure.id, failure.error), None);
@@ -330,7 +330,7 @@ fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Resul
         printer.print(&diagnoses)?;
     }
     let unknown = diagnoses.diagnoses.iter().any(|diagnosis| !diagnosis.is_answered());
-    let worst = diagnoses.failures.iter().map(|failure| failure::of_answer(&failure.error).0).max();
+    let worst = diagnoses.failures.iter().map(|failure| failure::of_job(&failure.error).0).max();
     let worst = worst.unwrap_or(Exit::Answered);
     Ok(if unknown { worst.max(Exit::No) } else { worst })
 }

@@ -54,6 +54,7 @@ pub fn check(families: &[Family], holds_stem: &dyn Fn(&str) -> bool) -> Vec<Find
     let ids: BTreeSet<&str> = families.iter().map(|family| family.id.0.as_str()).collect();
     let states: BTreeSet<&str> = BaseState::words().collect();
     let mut findings = Vec::new();
+    let instance = Regex::new(INSTANCE);
     for (index, family) in families.iter().enumerate() {
         let mut find = |what: String| findings.push(Finding::about(family, what));
         if families[..index].iter().any(|other| other.id == family.id) {
@@ -100,7 +101,9 @@ pub fn check(families: &[Family], holds_stem: &dyn Fn(&str) -> bool) -> Vec<Find
         }
         check_signals(family, holds_stem, &mut find);
         check_placeholders(family, &mut findings);
-        check_instances(family, &mut findings);
+        if let Ok(instance) = &instance {
+            check_instances(family, instance, &mut findings);
+        }
     }
     findings
 }
@@ -139,16 +142,17 @@ fn check_placeholders(family: &Family, findings: &mut Vec<Finding>) {
     }
 }
 
+/// The bus id of a device, a peer with its port, an address, a node or a job behind an option.
+const INSTANCE: &str = r"(?x)
+    \b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}
+    | \b[a-z][a-z-]*\d+<\d+>
+    | \b(?:[1-9]\d{0,2})(?:\.\d{1,3}){3}\b
+    | (?:--exclude=|--nodelist=|-w\x20|ExcNodeList=|^)[a-z]{1,6}-?\d{2,4}(?:\x20|$)
+    | (?:JobId=|--jobid=|--jobs=|-j\x20|scancel\x20|release\x20|jobwise\x20diagnose\x20)\d+";
+
 /// A value that looks like one of somebody's job reads as one of this job: it has to be filled in, or to
 /// be no more than a name for it.
-fn check_instances(family: &Family, findings: &mut Vec<Finding>) {
-    /// The bus id of a device, a peer with its port, an address, a node or a job behind an option.
-    const INSTANCE: &str = r"(?x)
-        \b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}
-        | \b[a-z][a-z-]*\d+<\d+>
-        | \b(?:[1-9]\d{0,2})(?:\.\d{1,3}){3}\b
-        | (?:--exclude=|--nodelist=|-w\x20|ExcNodeList=|^)[a-z]{1,6}-?\d{2,4}(?:\x20|$)
-        | (?:JobId=|--jobid=|--jobs=|-j\x20|scancel\x20|release\x20|jobwise\x20diagnose\x20)\d+";
+fn check_instances(family: &Family, instance: &Regex, findings: &mut Vec<Finding>) {
     /// Types of numbers, and addresses of the machine itself.
     const GENERAL: [&str; 11] = [
         "bf16",
@@ -163,7 +167,6 @@ fn check_instances(family: &Family, findings: &mut Vec<Finding>) {
         "127.0.0.1",
         "x86",
     ];
-    let Ok(instance) = Regex::new(INSTANCE) else { return };
     let steps = family.sections.iter().filter(|section| section.heading == "Fixes");
     for section in steps {
         let plain = super::filled(&section.markdown, &|_| Some("VALUE".to_owned()));

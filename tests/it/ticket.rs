@@ -10,7 +10,7 @@ fn a_ticket_says_who_must_act_why_where_and_when() {
     for words in [
         "**Who must act:** the job's owner",
         "(`host_oom`)",
-        "labelled cases with such a score were right",
+        "known cases as clear as this)",
         "- State: OUT_OF_MEMORY",
         "- Nodes: c04",
         "- Partition: ",

@@ -165,8 +165,13 @@ fn the_demo_says_what_it_is() {
     test.run(&["--demo", "jobs"]).ends(0).says("align-reads");
     let message = "the demo cluster holds only the jobs that 'jobwise --demo jobs' lists";
     let hint = "without --demo your own cluster is asked";
-    for args in [&["--demo", "jobs", "-S", "3d"][..], &["--demo", "diagnose", "999"]] {
-        test.run(args).ends(2).fails_with(message, hint);
+    for (args, code) in [
+        (&["--demo", "jobs", "-S", "3d"][..], 2),
+        // No such job is a no, here as on any cluster.
+        (&["--demo", "diagnose", "999"], 1),
+        (&["--demo", "job", "999"], 1),
+    ] {
+        test.run(args).ends(code).fails_with(message, hint);
     }
 }
 
@@ -193,7 +198,7 @@ fn who_asks_for_json_gets_a_document_also_when_there_is_no_answer() {
         (&[], 64),
         (&["--config", "nosuch", "config", "show", "--origin"], 64),
         (&["--replay", "nosuch", "jobs"], 64),
-        (&["--demo", "job", "999"], 2),
+        (&["--demo", "job", "999"], 1),
         (&["diagnose", "--log", "nosuch.out"], 3),
     ] {
         let shown = test.run(&[args, &["--json"]].concat());
