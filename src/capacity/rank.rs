@@ -253,7 +253,7 @@ impl<'c> Look<'c> {
         let predicted = predicted.filter(|at| later.is_none_or(|later| later <= *at));
         // It rounds up, by as much as a job takes, where ours knows the end of each.
         let ours = predicted
-            .filter(|_| waits && !fit.now)
+            .filter(|_| waits && !fit.now && !boots(&fit))
             .and_then(|_| self.estimate(queue, shape))
             .filter(|ours| !is_now(ours));
         let predicted =
@@ -403,6 +403,12 @@ fn too_few(fit: &Fit) -> String {
     let out =
         if fit.busy.is_empty() { String::new() } else { format!(": {}", told_busy(&fit.busy)) };
     format!("{} needed, {right} with the right hardware{out}", fit.needed)
+}
+
+/// Whether a node may have to boot first: how long that takes the scheduler knows better.
+fn boots(fit: &Fit) -> bool {
+    let classes = [Class::PoweredDown, Class::PoweringUp, Class::PoweringDown, Class::Rebooting];
+    classes.iter().any(|class| fit.busy.contains_key(class.word()))
 }
 
 /// What tells of reservations.

@@ -382,6 +382,11 @@ mod tests {
         assert_eq!(start(Vec::new(), &whole), Some(1000));
         assert_eq!(start(two, &whole), Some(1900));
         assert_eq!(start(vec![held], &whole), Some(1000));
+        // One that the scheduler passed over, while it expects one behind it, holds nobody up.
+        let mut told = waits(job("3", "", all, 0), 300, 4);
+        told.start = Timestamp::from_second(1000).ok().into();
+        let passed = vec![waits(job("2", "", all, 0), 600, 5), told];
+        assert_eq!(start(passed, &whole), Some(1300));
         let most = vec![
             waits(job("2", "", "cpu=12,mem=1000M", 0), 600, 5),
             waits(job("3", "", all, 0), 300, 4),
