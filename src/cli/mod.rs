@@ -253,9 +253,9 @@ fn dispatch(cli: &Cli, world: World<'_>, printer: &Printer) -> Result<Exit, Fail
             let ids = ids.map_err(answer::AnswerError::from)?;
             let view = answer::job::View { all: args.all, steps: args.steps };
             let records = answer::job::job(world, &ids, view).map_err(Failure::Job)?;
+            let worst = complain_of(&records.failures);
             printer.print(&records)?;
-            let worst = records.failures.iter().map(|failure| failure::of_answer(&failure.error).0);
-            Ok(worst.max().unwrap_or(Exit::Answered))
+            Ok(worst)
         }
         Command::Jobs(args) => past::jobs(world, args, printer),
         Command::Stats(args) => past::statistics(world, args, printer),
@@ -321,18 +321,23 @@ fn diagnose(world: World<'_>, args: &args::Diagnose, printer: &Printer) -> Resul
     {
         return Err(Failure::Job(failure.error));
     }
-    for failure in &diagnoses.failures {
-        complain(&format!("{}: {}", failure.id, failure.error), None);
-    }
+    let worst = complain_of(&diagnoses.failures);
     if args.ticket && printer.format == Format::Text {
         printer.print_ticket(&diagnoses)?;
     } else {
         printer.print(&diagnoses)?;
     }
     let unknown = diagnoses.diagnoses.iter().any(|diagnosis| !diagnosis.is_answered());
-    let worst = diagnoses.failures.iter().map(|failure| failure::of_job(&failure.error).0).max();
-    let worst = worst.unwrap_or(Exit::Answered);
     Ok(if unknown { worst.max(Exit::No) } else { worst })
+}
+
+/// Tells of the ids without an answer, beside the answers of others; the worst of them.
+fn complain_of(failures: &[answer::diagnose::Failure]) -> Exit {
+    for failure in failures {
+        complain(&format!("{}: {}", failure.id, failure.error), None);
+    }
+    let worst = failures.iter().map(|failure| failure::of_job(&failure.error).0).max();
+    worst.unwrap_or(Exit::Answered)
 }
 
 /// The text itself, or what comes from standard input, of which a person pastes no more than this.

@@ -9,8 +9,7 @@ use crate::answer::job::{Gauge, Record, Records, View};
 use crate::answer::jobs::Jobs;
 use crate::history::Weight;
 use crate::model::{
-    BaseState, Bytes, Exit, Job, Known, Memory, MemoryScope, NodeUse, Notice, Span, State, Step,
-    Tres,
+    BaseState, Bytes, Exit, Job, Known, Memory, MemoryScope, NodeUse, Span, State, Step, Tres,
 };
 use crate::text;
 
@@ -123,10 +122,6 @@ impl Report for Records {
                 page.gap()?;
             }
             record(page, told, self.view)?;
-        }
-        for failure in &self.failures {
-            let text = format!("{}: {}", failure.id, failure.error);
-            page.notices(&[Notice::warning("no-answer", text)])?;
         }
         page.notices(&self.notices)
     }

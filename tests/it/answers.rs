@@ -116,7 +116,7 @@ fn a_pending_job_meets_its_limit_in_numbers() {
         recording(&test, &[(&qos, "gpu2|0|||||||gres/gpu=2|||||||||||\n"), (&partitions, &listed)]);
     let shown = test.run(&["--replay", &path, "diagnose", "131"]);
     shown.ends(0).says("waiting does not help");
-    shown.says("limit 3 GPUs are more than the 2 that it allows at once (QOS gpu2 MaxTRESPerUser): at most 2 GPUs");
+    shown.says("limit 3 GPUs are more than the 2 that one user may have at once (QOS gpu2 MaxTRESPerUser): at most 2 GPUs");
     // A recording without them is answered as before.
     let shown = test.run(&["--replay", &recording(&test, &[]), "diagnose", "131"]);
     shown.ends(0).says("(pend_qos_limit)");
