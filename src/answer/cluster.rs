@@ -12,8 +12,8 @@ use super::{AnswerError, World, mask};
 use crate::capacity::free::{Class, Free, Frees, Sums};
 use crate::capacity::gates::{Access, Ceiling, Gate, Gates, Term, Way};
 use crate::model::{
-    Allowed, Bytes, Cluster, GresKind, Known, NodeReason, Notice, Queue, QueueState, Reading,
-    Shape, Span,
+    Allowed, Bytes, Cluster, GresKind, Known, NodeReason, NodeState, Notice, Queue, QueueState,
+    Reading, Shape, Span,
 };
 use crate::sched::{self, Backend, SchedError, slurm};
 use crate::text;
@@ -195,8 +195,9 @@ pub(super) fn model_name(model: &str) -> &str {
 pub struct NodeRow {
     /// Its name.
     pub name: String,
-    /// Its state as printed.
-    pub state: String,
+    /// Its state; as printed in JSON.
+    #[serde(serialize_with = "as_printed")]
+    pub state: Arc<NodeState>,
     /// Where it stands.
     pub class: Class,
     /// Cores that can be had, and that jobs may have at all.
@@ -256,6 +257,10 @@ fn shared<S: Serializer>(names: &Arc<[String]>, serializer: S) -> Result<S::Ok, 
     serializer.collect_seq(names.iter())
 }
 
+fn as_printed<S: Serializer>(state: &Arc<NodeState>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&state.text)
+}
+
 impl NodeRow {
     /// The row of a node.
     pub(super) fn new(free: &Free<'_>, jobs: Known<u64>) -> Self {
@@ -267,7 +272,7 @@ impl NodeRow {
         });
         Self {
             name: node.name.clone(),
-            state: node.state.text.clone(),
+            state: Arc::clone(&node.state),
             class: free.class,
             cpus_free: free.cpus.clone(),
             cpus: node.cpus.effective.clone(),
@@ -353,7 +358,8 @@ impl NodeFilter {
             .map(|free| (Natural::new(&free.node.name), self.seen_from_queue(cluster, free)))
             .collect();
         let key = |free: &Free<'_>| (free.gpus.get().unwrap_or(0), free.cpus.get().unwrap_or(0));
-        chosen.sort_by(|(name_a, a), (name_b, b)| {
+        // No two are alike, as each name is there once.
+        chosen.sort_unstable_by(|(name_a, a), (name_b, b)| {
             let order = match self.sort {
                 Sort::Room => (b.class.gives_now().cmp(&a.class.gives_now()))
                     .then(key(b).cmp(&key(a)))
