@@ -194,7 +194,8 @@ impl<'c> Frees<'c> {
         for free in &self.nodes {
             let names = &free.node.partitions;
             let places = places.entry(Arc::as_ptr(names)).or_insert_with(|| {
-                let place = |name: &String| cluster.queues.iter().position(|queue| queue.name == *name);
+                let place =
+                    |name: &String| cluster.queues.iter().position(|queue| queue.name == *name);
                 names.iter().filter_map(place).collect()
             });
             for place in places {

@@ -109,25 +109,23 @@ const IS_OF_KEY: [bool; 256] = {
 /// mostly stands last.
 pub(super) fn pairs<'t>(text: &'t str, grammar: Grammar, mut each: impl FnMut(&'t str, &'t str)) {
     let bytes = text.as_bytes();
+    let is_other = |byte: &u8| !IS_OF_KEY[usize::from(*byte)];
     let mut open: Option<(&str, usize)> = None;
-    let mut behind = 0;
-    for (at, &byte) in bytes.iter().enumerate() {
-        if IS_OF_KEY[usize::from(byte)] {
-            continue;
+    let mut start = 0;
+    while let Some(length) = bytes[start..].iter().position(is_other) {
+        let end = start + length;
+        if bytes[end] == b'=' && bytes[start].is_ascii_uppercase() {
+            let key = &text[start..end];
+            let in_free_text = open.is_some_and(|(key, _)| grammar.free.contains(&key));
+            if !in_free_text || grammar.after.contains(&key) {
+                if let Some((known, value)) = open.replace((key, end + 1)) {
+                    each(known, values::trim(&text[value..start]));
+                }
+            }
         }
-        let start = std::mem::replace(&mut behind, at + 1);
-        let stands_alone = start == 0 || matches!(bytes[start - 1], b' ' | b'\n' | b'\t');
-        if byte != b'=' || !stands_alone || !bytes[start].is_ascii_uppercase() {
-            continue;
-        }
-        let key = &text[start..at];
-        let in_free_text = open.is_some_and(|(key, _)| grammar.free.contains(&key));
-        if in_free_text && !grammar.after.contains(&key) {
-            continue;
-        }
-        if let Some((known, value)) = open.replace((key, at + 1)) {
-            each(known, values::trim(&text[value..start]));
-        }
+        let blank = bytes[end..].iter().position(|byte| matches!(byte, b' ' | b'\n' | b'\t'));
+        let Some(blank) = blank else { break };
+        start = end + blank + 1;
     }
     if let Some((key, value)) = open {
         each(key, values::trim(&text[value..]));
