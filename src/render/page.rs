@@ -89,7 +89,7 @@ pub(super) struct Cells {
     ascii: bool,
     text: String,
     /// What each is, and where its text ends.
-    cells: Vec<(Label, usize)>,
+    ends: Vec<(Label, usize)>,
 }
 
 impl Cells {
@@ -103,16 +103,15 @@ impl Cells {
             self.text.truncate(start);
             self.text.push_str(&clean);
         }
-        self.cells.push((label, self.text.len()));
+        self.ends.push((label, self.text.len()));
     }
 
     fn rows(&self, columns: usize) -> impl Iterator<Item = impl Iterator<Item = (Label, &str)>> {
-        let ends = |index: usize| self.cells.get(index).map_or(0, |(_, end)| *end);
-        let starts = move |index: usize| index.checked_sub(1).map_or(0, ends);
-        let rows = self.cells.chunks(columns.max(1)).enumerate();
-        rows.map(move |(row, cells)| {
-            let mut start = starts(row * columns);
-            cells.iter().map(move |(label, end)| {
+        let mut next = 0;
+        self.ends.chunks(columns.max(1)).map(move |row| {
+            let mut start = next;
+            next = row.last().map_or(start, |(_, end)| *end);
+            row.iter().map(move |(label, end)| {
                 let text = &self.text[start..*end];
                 start = *end;
                 (*label, text)
@@ -235,8 +234,8 @@ impl<'p> Page<'p> {
     /// Room for the cells of so many rows, for [`Self::grid`].
     pub(super) fn cells(&self, columns: &[Column], rows: usize) -> Cells {
         let count = rows * columns.len();
-        let cells = Vec::with_capacity(count);
-        Cells { ascii: self.look.ascii, text: String::with_capacity(10 * count), cells }
+        let text = String::with_capacity(10 * count);
+        Cells { ascii: self.look.ascii, text, ends: Vec::with_capacity(count) }
     }
 
     /// Writes a table: columns as wide as their widest cell; where that is too much for the page,

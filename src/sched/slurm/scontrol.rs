@@ -117,10 +117,10 @@ pub(super) fn pairs<'t>(text: &'t str, grammar: Grammar, mut each: impl FnMut(&'
         if bytes[end] == b'=' && bytes[start].is_ascii_uppercase() {
             let key = &text[start..end];
             let in_free_text = open.is_some_and(|(key, _)| grammar.free.contains(&key));
-            if !in_free_text || grammar.after.contains(&key) {
-                if let Some((known, value)) = open.replace((key, end + 1)) {
-                    each(known, values::trim(&text[value..start]));
-                }
+            if (!in_free_text || grammar.after.contains(&key))
+                && let Some((known, value)) = open.replace((key, end + 1))
+            {
+                each(known, values::trim(&text[value..start]));
             }
         }
         let blank = bytes[end..].iter().position(|byte| matches!(byte, b' ' | b'\n' | b'\t'));
