@@ -1,6 +1,7 @@
 //! What every question about capacity shares: the reading, and the rows of queues and nodes.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -12,8 +13,8 @@ use super::{AnswerError, World, mask};
 use crate::capacity::free::{Class, Free, Frees, Sums};
 use crate::capacity::gates::{Access, Ceiling, Gate, Gates, Term, Way};
 use crate::model::{
-    Allowed, Bytes, Cluster, GresKind, Known, NodeReason, Notice, Queue, QueueState, Reading,
-    Shape, Span,
+    Allowed, Bytes, Cluster, GresKind, Known, NodeReason, NodeState, Notice, Queue, QueueState,
+    Reading, Shape, Span,
 };
 use crate::sched::{self, Backend, SchedError, slurm};
 use crate::text;
@@ -195,8 +196,9 @@ pub(super) fn model_name(model: &str) -> &str {
 pub struct NodeRow {
     /// Its name.
     pub name: String,
-    /// Its state as printed.
-    pub state: String,
+    /// Its state; as printed in JSON.
+    #[serde(serialize_with = "as_printed")]
+    pub state: Arc<NodeState>,
     /// Where it stands.
     pub class: Class,
     /// Cores that can be had, and that jobs may have at all.
@@ -256,6 +258,10 @@ fn shared<S: Serializer>(names: &Arc<[String]>, serializer: S) -> Result<S::Ok, 
     serializer.collect_seq(names.iter())
 }
 
+fn as_printed<S: Serializer>(state: &Arc<NodeState>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&state.text)
+}
+
 impl NodeRow {
     /// The row of a node.
     pub(super) fn new(free: &Free<'_>, jobs: Known<u64>) -> Self {
@@ -267,7 +273,7 @@ impl NodeRow {
         });
         Self {
             name: node.name.clone(),
-            state: node.state.text.clone(),
+            state: Arc::clone(&node.state),
             class: free.class,
             cpus_free: free.cpus.clone(),
             cpus: node.cpus.effective.clone(),
@@ -349,22 +355,12 @@ impl NodeFilter {
     /// The rows, in order, and how many there are in all.
     pub(super) fn rows(&self, cluster: &Cluster, frees: &Frees<'_>) -> (Vec<NodeRow>, usize) {
         let chosen = frees.nodes.iter().filter(|free| self.takes(free));
-        let mut chosen: Vec<(Natural<'_>, Arc<Free<'_>>)> = chosen
+        let mut chosen: Vec<(Rank, Natural<'_>, Arc<Free<'_>>)> = chosen
             .map(|free| (Natural::new(&free.node.name), self.seen_from_queue(cluster, free)))
+            .map(|(name, free)| (self.rank(&free), name, free))
             .collect();
-        let key = |free: &Free<'_>| (free.gpus.get().unwrap_or(0), free.cpus.get().unwrap_or(0));
-        chosen.sort_by(|(name_a, a), (name_b, b)| {
-            let order = match self.sort {
-                Sort::Room => (b.class.gives_now().cmp(&a.class.gives_now()))
-                    .then(key(b).cmp(&key(a)))
-                    .then(a.class.cmp(&b.class)),
-                Sort::Name => std::cmp::Ordering::Equal,
-                Sort::Load => b.node.load.get().cmp(&a.node.load.get()),
-                Sort::Memory => b.memory.get().cmp(&a.memory.get()),
-                Sort::State => a.class.cmp(&b.class),
-            };
-            order.then_with(|| name_a.cmp(name_b))
-        });
+        // No two are alike, as each name is there once.
+        chosen.sort_unstable_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
         let total = chosen.len();
         chosen.truncate(self.limit.unwrap_or(usize::MAX));
         let jobs = jobs_by_node(cluster);
@@ -372,8 +368,25 @@ impl NodeFilter {
             None => Known::NotGathered,
             Some(jobs) => Known::Value(jobs.get(name).copied().unwrap_or(0)),
         };
-        let rows = chosen.iter().map(|(_, free)| NodeRow::new(free, count(&free.node.name)));
+        let rows = chosen.iter().map(|(_, _, free)| NodeRow::new(free, count(&free.node.name)));
         (rows.collect(), total)
+    }
+
+    /// Where a node stands in the list, but for its name.
+    fn rank(&self, free: &Free<'_>) -> Rank {
+        let most =
+            |value: Option<u64>| Reverse([u64::from(value.is_some()), value.unwrap_or(0), 0]);
+        let number = |known: &Known<u64>| known.get().unwrap_or(0);
+        match self.sort {
+            Sort::Room => {
+                let gives = u64::from(free.class.gives_now());
+                (Reverse([gives, number(&free.gpus), number(&free.cpus)]), Some(free.class))
+            }
+            Sort::Name => (most(None), None),
+            Sort::Load => (most(free.node.load.get()), None),
+            Sort::Memory => (most(free.memory.get().map(|bytes| bytes.0)), None),
+            Sort::State => (most(None), Some(free.class)),
+        }
     }
 
     /// What jobs of the one queue that was asked for can have.
@@ -386,6 +399,9 @@ impl NodeFilter {
         }
     }
 }
+
+/// By what a list is sorted before names: what is large comes first, then the class.
+type Rank = (Reverse<[u64; 3]>, Option<Class>);
 
 /// A name with a number at its end, in the order of that: `n9` before `n10`.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]

@@ -188,17 +188,21 @@ impl<'c> Frees<'c> {
 
     /// The nodes of each queue, as one of its jobs could have them.
     pub fn by_queue(&self, cluster: &'c Cluster) -> BTreeMap<&'c str, Vec<Arc<Free<'c>>>> {
-        let queues = cluster.queues.iter();
-        let mut found: BTreeMap<&str, (&Queue, Vec<Arc<Free<'_>>>)> =
-            queues.map(|queue| (queue.name.as_str(), (queue, Vec::new()))).collect();
+        let mut found: Vec<Vec<Arc<Free<'_>>>> = vec![Vec::new(); cluster.queues.len()];
+        // Most nodes have their list in common with many others.
+        let mut places: HashMap<*const [String], Vec<usize>> = HashMap::new();
         for free in &self.nodes {
-            for name in free.node.partitions.iter() {
-                if let Some((queue, nodes)) = found.get_mut(name.as_str()) {
-                    nodes.push(free.in_queue(queue));
-                }
+            let names = &free.node.partitions;
+            let places = places.entry(Arc::as_ptr(names)).or_insert_with(|| {
+                let place =
+                    |name: &String| cluster.queues.iter().position(|queue| queue.name == *name);
+                names.iter().filter_map(place).collect()
+            });
+            for place in places {
+                found[*place].push(free.in_queue(&cluster.queues[*place]));
             }
         }
-        found.into_iter().map(|(name, (_, nodes))| (name, nodes)).collect()
+        cluster.queues.iter().map(|queue| queue.name.as_str()).zip(found).collect()
     }
 }
 
@@ -239,7 +243,7 @@ struct Rules<'c> {
     accounts: Vec<&'c str>,
     /// Below this no core can be had, where memory is given out at all.
     memory_floor: Option<Bytes>,
-    /// Nodes all of whose queues give them whole.
+    /// Whether each queue that starts jobs gives nodes whole; nothing where none does.
     whole_only: BTreeMap<&'c str, bool>,
 }
 
@@ -251,13 +255,17 @@ impl<'c> Rules<'c> {
         let default = controller.default_memory_per_cpu.get().unwrap_or(Bytes(0));
         let queues = cluster.queues.iter();
         let live = queues.filter(|queue| matches!(queue.state, QueueState::Up | QueueState::Drain));
+        let mut whole_only: BTreeMap<&str, bool> =
+            live.map(|queue| (queue.name.as_str(), queue.sharing == Sharing::Exclusive)).collect();
+        // Mostly no queue does, and no node has to be looked at for it.
+        if !whole_only.values().any(|is_whole| *is_whole) {
+            whole_only.clear();
+        }
         Self {
             cluster,
             accounts: cluster.accounts(),
             memory_floor: gives_out.then_some(default.max(Bytes(Bytes::MIB))),
-            whole_only: live
-                .map(|queue| (queue.name.as_str(), queue.sharing == Sharing::Exclusive))
-                .collect(),
+            whole_only,
         }
     }
 

@@ -32,8 +32,6 @@ pub struct Node {
     pub partitions: Arc<[String]>,
     /// Since when it is up.
     pub booted: Known<Timestamp>,
-    /// When a job last ran on it.
-    pub last_busy: Known<Timestamp>,
     /// Why an operator, or the scheduler, took it out.
     pub reason: Option<Box<NodeReason>>,
     /// The reservation it is in now, where the scheduler names it.

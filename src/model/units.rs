@@ -110,14 +110,21 @@ impl fmt::Display for Bytes {
             value /= 1024.0;
             unit += 1;
         }
-        let text = if unit == 0 || value >= 99.95 {
-            format!("{value:.0}{}", UNITS[unit])
-        } else if (value - value.round()).abs() < 0.005 {
-            format!("{:.0}{}", value.round(), UNITS[unit])
-        } else if value >= 9.995 {
-            format!("{value:.1}{}", UNITS[unit])
+        let whole = if unit == 0 || value >= 99.95 {
+            Some(value.round_ties_even())
         } else {
-            format!("{value:.2}{}", UNITS[unit])
+            Some(value.round()).filter(|whole| (value - whole).abs() < 0.005)
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "below 1024, or 16 of the last unit"
+        )]
+        let text = match whole {
+            // As a whole number it is written in a fraction of the time.
+            Some(whole) => format!("{}{}", whole as u64, UNITS[unit]),
+            None if value >= 9.995 => format!("{value:.1}{}", UNITS[unit]),
+            None => format!("{value:.2}{}", UNITS[unit]),
         };
         f.pad(&text)
     }

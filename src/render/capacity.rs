@@ -1,6 +1,7 @@
 //! Capacity for people: the cluster at a glance, tables of queues and nodes, and one of each.
 
 use std::borrow::Cow;
+use std::fmt::{self, Display};
 use std::io;
 
 use jiff::Timestamp;
@@ -111,8 +112,17 @@ fn free(sums: &Sums) -> String {
     parts.join(", ")
 }
 
-fn of(free: impl std::fmt::Display, all: impl std::fmt::Display) -> String {
-    format!("{free}/{all}")
+/// What can be had, of how much: `3/8`.
+struct Of<F, A>(F, A);
+
+impl<F: Display, A: Display> Display for Of<F, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.0, self.1)
+    }
+}
+
+fn of(free: impl Display, all: impl Display) -> String {
+    Of(free, all).to_string()
 }
 
 fn models(row: &QueueRow) -> String {
@@ -329,40 +339,38 @@ pub(super) fn node_table(page: &mut Page<'_>, nodes: &[NodeRow]) -> io::Result<(
         Column { heading: "JOBS", right: true, least: WHOLE },
         Column { heading: "STATE, GPU TYPES, FEATURES", right: false, least: 8 },
     ];
-    let rows: Vec<Vec<Cell>> = nodes
-        .iter()
-        .map(|row| {
-            let gpus = if row.gpus == 0 { String::new() } else { of(&row.gpus_free, row.gpus) };
-            vec![
-                (Label::Plain, row.name.clone()),
-                (class_label(row.class), row.class.word().to_owned()),
-                (Label::Plain, of(&row.cpus_free, &row.cpus)),
-                (Label::Plain, of(&row.memory_free, &row.memory)),
-                (Label::Plain, gpus),
-                (Label::Plain, row.jobs.to_string()),
-                (Label::Dim, marks(row)),
-            ]
-        })
-        .collect();
-    page.table(&COLUMNS, &rows)
+    let mut cells = page.cells(&COLUMNS, nodes.len());
+    for row in nodes {
+        cells.push(Label::Plain, &row.name);
+        cells.push(class_label(row.class), row.class.word());
+        cells.push(Label::Plain, Of(&row.cpus_free, &row.cpus));
+        cells.push(Label::Plain, Of(&row.memory_free, &row.memory));
+        if row.gpus == 0 {
+            cells.push(Label::Plain, "");
+        } else {
+            cells.push(Label::Plain, Of(&row.gpus_free, row.gpus));
+        }
+        cells.push(Label::Plain, &row.jobs);
+        cells.push(Label::Dim, marks(row));
+    }
+    page.grid(&COLUMNS, &cells)
 }
 
-/// The state as printed, then what kinds of GPU, then features.
+/// The state as printed, then what kinds of GPU, then features; each once.
 fn marks(row: &NodeRow) -> String {
-    let mut words = vec![Cow::Borrowed(row.state.as_str())];
     let slices = row.gres.iter().filter(|gres| gres.name != "gpu" || gres.model.is_some());
-    words.extend(slices.map(|gres| match (&gres.model, gres.name.as_str()) {
+    let slices = slices.map(|gres| match (&gres.model, gres.name.as_str()) {
         (Some(model), "gpu") => model.into(),
-        (_, name) => format!("{name} {}", of(&gres.free, gres.total)).into(),
-    }));
-    words.extend(row.features.iter().map(Cow::from));
-    let mut shown: Vec<&str> = Vec::new();
-    for word in &words {
-        if !shown.contains(&word.as_ref()) {
-            shown.push(word);
+        (_, name) => format!("{name} {}", Of(&gres.free, gres.total)).into(),
+    });
+    let state = std::iter::once(Cow::Borrowed(row.state.text.as_str()));
+    let mut words: Vec<Cow<'_, str>> = Vec::with_capacity(8);
+    for word in state.chain(slices).chain(row.features.iter().map(Cow::from)) {
+        if !words.contains(&word) {
+            words.push(word);
         }
     }
-    shown.join(" ")
+    words.join(" ")
 }
 
 impl Report for Nodes {

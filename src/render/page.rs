@@ -1,6 +1,7 @@
 //! A page of text: width, colour or none, ASCII or not, and the zone of its times.
 
 use std::borrow::Cow;
+use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
@@ -81,6 +82,43 @@ pub(super) const WHOLE: usize = usize::MAX;
 
 /// A cell.
 pub(super) type Cell = (Label, String);
+
+/// The cells of a table, row after row. Their texts are clean and in one piece: of a large cluster
+/// there are a hundred thousand.
+pub(super) struct Cells {
+    ascii: bool,
+    text: String,
+    /// What each is, and where its text ends.
+    ends: Vec<(Label, usize)>,
+}
+
+impl Cells {
+    /// Adds the next cell.
+    pub(super) fn push(&mut self, label: Label, cell: impl Display) {
+        let start = self.text.len();
+        // A string takes everything.
+        let _ = write!(self.text, "{cell}");
+        if !is_plain(&self.text[start..]) {
+            let clean = clean(&self.text[start..], self.ascii).into_owned();
+            self.text.truncate(start);
+            self.text.push_str(&clean);
+        }
+        self.ends.push((label, self.text.len()));
+    }
+
+    fn rows(&self, columns: usize) -> impl Iterator<Item = impl Iterator<Item = (Label, &str)>> {
+        let mut next = 0;
+        self.ends.chunks(columns.max(1)).map(move |row| {
+            let mut start = next;
+            next = row.last().map_or(start, |(_, end)| *end);
+            row.iter().map(move |(label, end)| {
+                let text = &self.text[start..*end];
+                start = *end;
+                (*label, text)
+            })
+        })
+    }
+}
 
 impl<'p> Page<'p> {
     /// A page on a writer.
@@ -179,20 +217,37 @@ impl<'p> Page<'p> {
         Ok(())
     }
 
+    /// Writes a table whose rows are at hand.
+    pub(super) fn table(&mut self, columns: &[Column], rows: &[Vec<Cell>]) -> io::Result<()> {
+        let mut cells = self.cells(columns, rows.len());
+        for row in rows {
+            for index in 0..columns.len() {
+                match row.get(index) {
+                    Some((label, cell)) => cells.push(*label, cell),
+                    None => cells.push(Label::Plain, ""),
+                }
+            }
+        }
+        self.grid(columns, &cells)
+    }
+
+    /// Room for the cells of so many rows, for [`Self::grid`].
+    pub(super) fn cells(&self, columns: &[Column], rows: usize) -> Cells {
+        let count = rows * columns.len();
+        let text = String::with_capacity(10 * count);
+        Cells { ascii: self.look.ascii, text, ends: Vec::with_capacity(count) }
+    }
+
     /// Writes a table: columns as wide as their widest cell; where that is too much for the page,
     /// the widest that may still shrink is cut first.
-    pub(super) fn table(&mut self, columns: &[Column], rows: &[Vec<Cell>]) -> io::Result<()> {
-        let cell_width = |row: &Vec<Cell>, index: usize| {
-            row.get(index).map_or(0, |(_, cell)| text::width(&self.clean(cell)))
-        };
-        let mut widths: Vec<usize> = columns
-            .iter()
-            .enumerate()
-            .map(|(index, column)| {
-                let widest = rows.iter().map(|row| cell_width(row, index)).max().unwrap_or(0);
-                widest.max(text::width(column.heading))
-            })
-            .collect();
+    pub(super) fn grid(&mut self, columns: &[Column], cells: &Cells) -> io::Result<()> {
+        let mut widths: Vec<usize> =
+            columns.iter().map(|column| text::width(column.heading)).collect();
+        for row in cells.rows(columns.len()) {
+            for ((_, cell), width) in row.zip(&mut widths) {
+                *width = clean_width(cell).max(*width);
+            }
+        }
         let gaps = 2 * columns.len().saturating_sub(1);
         while widths.iter().sum::<usize>() + gaps > self.width() {
             let shrinkable =
@@ -200,25 +255,32 @@ impl<'p> Page<'p> {
             let Some(widest) = shrinkable.max_by_key(|&index| widths[index]) else { break };
             widths[widest] -= 1;
         }
-        let headings: Vec<Cell> =
-            columns.iter().map(|column| (Label::Dim, column.heading.to_owned())).collect();
-        let mut line = String::new();
-        for row in std::iter::once(&headings).chain(rows) {
-            line.clear();
-            for (index, (label, cell)) in row.iter().enumerate().take(columns.len()) {
-                let clean = self.clean(cell);
-                let cut = self.cut(&clean, widths[index]);
-                let filled = if columns[index].right {
-                    text::pad_left(&cut, widths[index])
-                } else {
-                    text::pad(&cut, widths[index])
-                };
-                line.push_str(if index > 0 { "  " } else { "" });
-                self.paint(*label, &filled, &mut line);
-            }
-            writeln!(self.out, "{}", line.trim_end())?;
+        let headings = columns.iter().map(|column| (Label::Dim, column.heading));
+        self.grid_row(columns, &widths, headings)?;
+        cells.rows(columns.len()).try_for_each(|row| self.grid_row(columns, &widths, row))
+    }
+
+    fn grid_row<'c>(
+        &mut self,
+        columns: &[Column],
+        widths: &[usize],
+        row: impl Iterator<Item = (Label, &'c str)>,
+    ) -> io::Result<()> {
+        let mut line = String::with_capacity(self.width());
+        let mut filled = String::new();
+        for (index, ((label, cell), column)) in row.zip(columns).enumerate() {
+            let cut = self.cut(cell, widths[index]);
+            let blanks = widths[index].saturating_sub(clean_width(&cut));
+            filled.clear();
+            blank(&mut filled, if column.right { blanks } else { 0 });
+            filled.push_str(&cut);
+            blank(&mut filled, if column.right { 0 } else { blanks });
+            line.push_str(if index > 0 { "  " } else { "" });
+            self.paint(label, &filled, &mut line);
         }
-        Ok(())
+        line.truncate(line.trim_end().len());
+        line.push('\n');
+        self.out.write_all(line.as_bytes())
     }
 
     /// Writes what an answer lacks.
@@ -262,9 +324,9 @@ impl<'p> Page<'p> {
         here.strftime(format).to_string()
     }
 
-    /// A text in at most so many columns; in ASCII the mark of what is missing takes three.
+    /// A clean text in at most so many columns; in ASCII the mark of what is missing takes three.
     fn cut<'t>(&self, text: &'t str, columns: usize) -> Cow<'t, str> {
-        if text::width(text) <= columns {
+        if clean_width(text) <= columns {
             return text.into();
         }
         if self.look.ascii {
@@ -274,29 +336,53 @@ impl<'p> Page<'p> {
         text::truncate(text, columns).into()
     }
 
-    /// Text that cannot steer the terminal, in ASCII where that is asked for.
     fn clean<'t>(&self, piece: &'t str) -> Cow<'t, str> {
-        // Most of what is printed; of a large cluster it is a hundred thousand cells.
-        if piece.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
-            return piece.into();
-        }
-        let clean = text::printable(piece.as_bytes());
-        if !self.look.ascii {
-            return clean.into();
-        }
-        let fold = |c: char| match c {
-            '…' => "...".to_owned(),
-            '–' | '—' => "-".to_owned(),
-            '‘' | '’' => "'".to_owned(),
-            '“' | '”' => "\"".to_owned(),
-            '→' => "->".to_owned(),
-            '█' => "#".to_owned(),
-            '░' => ".".to_owned(),
-            c if c.is_ascii() => c.to_string(),
-            _ => "?".to_owned(),
-        };
-        clean.chars().map(fold).collect::<String>().into()
+        clean(piece, self.look.ascii)
     }
+}
+
+/// Whether a text is clean as it is, and takes as many columns as it has bytes.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
+}
+
+/// The columns that a clean text takes.
+fn clean_width(clean: &str) -> usize {
+    if clean.is_ascii() { clean.len() } else { text::width(clean) }
+}
+
+/// Adds so many blanks.
+fn blank(line: &mut String, mut count: usize) {
+    const BLANKS: &str = "                                ";
+    while count > 0 {
+        let now = count.min(BLANKS.len());
+        line.push_str(&BLANKS[..now]);
+        count -= now;
+    }
+}
+
+/// Text that cannot steer the terminal, in ASCII where that is asked for.
+fn clean(piece: &str, ascii: bool) -> Cow<'_, str> {
+    // Most of what is printed.
+    if is_plain(piece) {
+        return piece.into();
+    }
+    let clean = text::printable(piece.as_bytes());
+    if !ascii {
+        return clean.into();
+    }
+    let fold = |c: char| match c {
+        '…' => "...".to_owned(),
+        '–' | '—' => "-".to_owned(),
+        '‘' | '’' => "'".to_owned(),
+        '“' | '”' => "\"".to_owned(),
+        '→' => "->".to_owned(),
+        '█' => "#".to_owned(),
+        '░' => ".".to_owned(),
+        c if c.is_ascii() => c.to_string(),
+        _ => "?".to_owned(),
+    };
+    clean.chars().map(fold).collect::<String>().into()
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ fn node(
     page.row(&[
         (Label::Strong, &title),
         (class_label(row.class), row.class.word()),
-        (Label::Dim, &row.state),
+        (Label::Dim, &row.state.text),
     ])?;
     let mut entry = |name: &str, body: &str| page.entry(name, MARGIN, Label::Plain, body);
     entry(

@@ -71,7 +71,6 @@ struct Cells<'t> {
     weight: &'t str,
     partitions: &'t str,
     booted: &'t str,
-    last_busy: &'t str,
     reason: &'t str,
     reservation: &'t str,
 }
@@ -122,7 +121,6 @@ fn cells(record: &str) -> Cells<'_> {
             "Weight" => &mut cells.weight,
             "Partitions" => &mut cells.partitions,
             "BootTime" => &mut cells.booted,
-            "LastBusyTime" => &mut cells.last_busy,
             "Reason" => &mut cells.reason,
             "ReservationName" => &mut cells.reservation,
             _ => return,
@@ -159,7 +157,6 @@ fn node<'t>(cells: &Cells<'t>, clock: &Clock, shared: &mut Shared<'t>) -> Node {
         weight: values::count(cells.weight),
         partitions: shared.names(cells.partitions),
         booted: values::moment(cells.booted, &clock.0),
-        last_busy: values::moment(cells.last_busy, &clock.0),
         reason: values::text(cells.reason).map(|text| Box::new(reason(&text, clock))),
         reservation: values::word(cells.reservation),
     }

@@ -92,22 +92,43 @@ pub(super) struct Grammar {
     pub(super) after: &'static [&'static str],
 }
 
-/// Gives each key of a record with its value to `each`, in order. A key may come twice: the first
-/// counts, as what people write mostly stands last.
-pub(super) fn pairs<'t>(text: &'t str, grammar: Grammar, mut each: impl FnMut(&'t str, &'t str)) {
-    let mut open: Option<(&str, usize)> = None;
-    for equals in memchr::memchr_iter(b'=', text.as_bytes()) {
-        let Some(key) = key_before(text, equals) else { continue };
-        let in_free_text = open.is_some_and(|(key, _)| grammar.free.contains(&key));
-        if in_free_text && !grammar.after.contains(&key) {
-            continue;
-        }
-        if let Some((known, start)) = open.replace((key, equals + 1)) {
-            each(known, values::trim(&text[start..equals - key.len()]));
-        }
+/// Which bytes keys are made of, as in `ReqB:S:C:T`: looked up, as a large cluster prints millions.
+const IS_OF_KEY: [bool; 256] = {
+    let mut is_of_key = [false; 256];
+    let mut byte = 0;
+    while byte < u8::MAX {
+        is_of_key[byte as usize] =
+            byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':' | b'/');
+        byte += 1;
     }
-    if let Some((key, start)) = open {
-        each(key, values::trim(&text[start..]));
+    is_of_key
+};
+
+/// Gives each key of a record with its value to `each`, in order. A key stands before an equals sign
+/// and at the start or behind a blank; it may come twice: the first counts, as what people write
+/// mostly stands last.
+pub(super) fn pairs<'t>(text: &'t str, grammar: Grammar, mut each: impl FnMut(&'t str, &'t str)) {
+    let bytes = text.as_bytes();
+    let is_other = |byte: &u8| !IS_OF_KEY[usize::from(*byte)];
+    let mut open: Option<(&str, usize)> = None;
+    let mut start = 0;
+    while let Some(length) = bytes[start..].iter().position(is_other) {
+        let end = start + length;
+        if bytes[end] == b'=' && bytes[start].is_ascii_uppercase() {
+            let key = &text[start..end];
+            let in_free_text = open.is_some_and(|(key, _)| grammar.free.contains(&key));
+            if (!in_free_text || grammar.after.contains(&key))
+                && let Some((known, value)) = open.replace((key, end + 1))
+            {
+                each(known, values::trim(&text[value..start]));
+            }
+        }
+        let blank = bytes[end..].iter().position(|byte| matches!(byte, b' ' | b'\n' | b'\t'));
+        let Some(blank) = blank else { break };
+        start = end + blank + 1;
+    }
+    if let Some((key, value)) = open {
+        each(key, values::trim(&text[value..]));
     }
 }
 
@@ -119,16 +140,6 @@ impl Record {
         });
         Self(found)
     }
-}
-
-/// The key that ends where an equals sign is, as in `JobId=1` or `ReqB:S:C:T=0:0:*:*`: it stands at
-/// the start or behind a blank.
-fn key_before(text: &str, equals: usize) -> Option<&str> {
-    let is_key_byte = |byte: &u8| byte.is_ascii_alphanumeric() || b"_:/".contains(byte);
-    let before = &text.as_bytes()[..equals];
-    let start = before.iter().rposition(|byte| !is_key_byte(byte)).map_or(0, |at| at + 1);
-    let stands_alone = start == 0 || matches!(before[start - 1], b' ' | b'\n' | b'\t');
-    (stands_alone && before.get(start)?.is_ascii_uppercase()).then(|| &text[start..equals])
 }
 
 /// The jobs of `scontrol show job`, and how many records could not be read.
