@@ -59,7 +59,7 @@ pub(super) fn beside(name: &WorkloadName, with_user: bool) -> String {
     parts.extend(name.partition.clone());
     parts.extend(name.script.clone());
     if name.names > 1 {
-        parts.push(format!("{} names", name.names));
+        parts.push(format!("{} job names", name.names));
     }
     parts.join(", ")
 }
@@ -76,20 +76,27 @@ fn sentence(overview: &Overview) -> String {
         };
     }
     let mut said = format!(
-        "{} of {}: {} % completed, {} % failed",
+        "{} of {}: {} completed, {} failed",
         text::count(total.runs, "run"),
         text::count(overview.workload_count as u64, "workload"),
-        of(total.completed, total.runs),
-        of(total.failed, total.runs),
+        total.completed,
+        total.failed,
     );
-    if total.cancelled > 0 {
-        said.push_str(&format!(", {} % cancelled", of(total.cancelled, total.runs)));
+    for (runs, how) in [
+        (total.cancelled, "cancelled"),
+        (total.preempted, "preempted or requeued"),
+        (total.other, "otherwise"),
+    ] {
+        if runs > 0 {
+            said.push_str(&format!(", {runs} {how}"));
+        }
     }
-    if total.preempted > 0 {
-        said.push_str(&format!(", {} % preempted or requeued", of(total.preempted, total.runs)));
-    }
-    if total.other > 0 {
-        said.push_str(&format!(", {} % otherwise", of(total.other, total.runs)));
+    // The one rate that all answers about failures mean.
+    if total.failed + total.completed > 0 {
+        said.push_str(&format!(
+            "; failure rate {} % of those that failed or completed",
+            of(total.failed, total.failed + total.completed)
+        ));
     }
     if let Some(hung) = total.hung.filter(|hung| *hung > 0) {
         said.push_str(&format!("; {hung} did nothing until the end"));
