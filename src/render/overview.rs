@@ -92,11 +92,9 @@ fn sentence(overview: &Overview) -> String {
         }
     }
     // The one rate that all answers about failures mean.
-    if total.failed + total.completed > 0 {
-        said.push_str(&format!(
-            "; failure rate {} % of those that failed or completed",
-            of(total.failed, total.failed + total.completed)
-        ));
+    if let Some(rate) = total.failure_rate {
+        let rate = percent(rate);
+        said.push_str(&format!("; failure rate {rate} % of those that failed or completed"));
     }
     if let Some(hung) = total.hung.filter(|hung| *hung > 0) {
         said.push_str(&format!("; {hung} did nothing until the end"));
@@ -128,11 +126,6 @@ fn open(overview: &Overview) -> String {
         }
     }
     said
-}
-
-fn of(part: u64, whole: u64) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "whole per cents are told")]
-    percent(part as f64 / whole.max(1) as f64)
 }
 
 /// The workload whose failed and hung runs held GPUs for longest, where that is worth a word: an hour

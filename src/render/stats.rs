@@ -115,12 +115,12 @@ fn wasted(stats: &Stats) -> String {
     let nodes = told(wasted.node_hours, used.node_hours, "node-hours");
     let cores = format!("{cores}, {nodes}");
     match of(wasted.gpu_hours, used.gpu_hours) {
-        Some(gpus) => format!("at most what failed runs held: {gpus} GPU-hours, {cores}"),
+        Some(gpus) => format!("at most {gpus} GPU-hours, {cores}: what failed runs held"),
         None if used.gpu_hours.is_some() => {
-            format!("at most what failed runs held: {cores}; n/a GPU-hours")
+            format!("at most {cores}; n/a GPU-hours: what failed runs held")
         }
         None => {
-            format!("at most what failed runs held: {cores}; n/a GPU-hours (no record names a GPU)")
+            format!("at most {cores}; n/a GPU-hours (no record names a GPU): what failed runs held")
         }
     }
 }
@@ -322,7 +322,7 @@ mod tests {
         has("131 runs: 51 completed, 71 failed, 4 cancelled, 2 preempted, 3");
         has("22 never started, 7 running, 30 waiting");
         has("58 % (95 % interval 49-67 %): 71 failed of 122 failed or completed");
-        has("at most what failed runs held: 0.0011 of 0.0028 GPU-hours, 0.13");
+        has("at most 0.0011 of 0.0028 GPU-hours, 0.13 of 0.26 core-hours");
     }
 
     #[test]
@@ -366,6 +366,8 @@ mod tests {
             (percent(0.071), percent(0.5625), percent(1.0)),
             ("7.1".into(), "56".into(), "100".into())
         );
+        // 0.0515 x 100 is a little less than 5.15.
+        assert_eq!(percent(0.0515), "5.2");
         assert_eq!(
             (hours(0.004), hours(24.0), hours(384.2)),
             ("0.0040".into(), "24.0".into(), "384".into())

@@ -10,7 +10,7 @@ use crate::run::{Shown, Test};
 fn demo(args: &[&str]) -> Shown {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let test = Test::new(&format!("workloads-{number}"));
+    let test = Test::new(&format!("workloads-{number}")).env("COLUMNS", "80");
     test.run(&[&["--demo"], args].concat())
 }
 

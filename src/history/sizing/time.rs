@@ -93,7 +93,11 @@ pub(super) fn advise(subject: &Subject<'_>) -> Advice {
         } else {
             format!("{because}; less is advised from {LEAST_COMPLETED} completed runs on")
         };
-        return Advice::unknown(Flag::Time, now, told, because);
+        return Advice {
+            most: Some(seconds_of(estimate.most)),
+            quantile: estimate.quantile.map(seconds_of),
+            ..Advice::unknown(Flag::Time, now, estimate.runs, because)
+        };
     }
     let most = subject.limits.and_then(Limits::longest);
     if let Some(most) = most.filter(|most| wanted > most.value.as_seconds())

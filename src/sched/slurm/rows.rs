@@ -275,7 +275,8 @@ impl<'l> Reader<'l> {
         self.cells = cells;
     }
 
-    /// Where a record ends behind which another one begins: the end of a line in its last column.
+    /// Where a record ends behind which another one begins: the end of a line in its last column,
+    /// best such that an id follows where it belongs.
     fn end_of_first(&self, text: &str) -> Option<usize> {
         /// Nobody's text in the last column has more lines.
         const LINES: usize = 1000;
@@ -284,11 +285,13 @@ impl<'l> Reader<'l> {
         let last = self.layout.len().checked_sub(2)?;
         let (begin, end) = (delimiters.nth(last)?, delimiters.next()?);
         let lines = memchr_iter(b'\n', &text.as_bytes()[begin..end]).take(LINES);
-        lines.map(|at| begin + at).find(|at| {
-            let second = &text[at + 1..];
-            second.match_indices(self.delimiter).nth(last).is_some()
-                && opens_record(second.as_bytes(), delimiter, self.id)
-        })
+        let mut ends = lines
+            .map(|at| begin + at)
+            .filter(|at| text[at + 1..].match_indices(self.delimiter).nth(last).is_some());
+        // No text holds a whole record: what comes is one even where its id is not in its place.
+        let first = ends.next()?;
+        let opens = |at: &usize| opens_record(&text.as_bytes()[at + 1..], delimiter, self.id);
+        std::iter::once(first).chain(ends).find(opens).or(Some(first))
     }
 
     /// Joins cells that are one text with delimiters in it, if only one text can be that one.
@@ -421,6 +424,23 @@ mod tests {
                 order.iter().map(|at| &rows[*at][rows[*at].len() - 1..]).collect();
             assert_eq!(names, expected);
         }
+    }
+
+    #[test]
+    fn a_record_whose_id_is_not_in_its_place_is_not_part_of_the_one_before() {
+        let columns = ["Account", "Comment", "JobID", "State", "ExitCode", "JobName"];
+        let layout = Layout::named(&columns).expect("a heading");
+        let mut reader = Reader::new(&layout, "|");
+        let mut names = Vec::new();
+        let mut take = |row: Row<'_>| names.push(row.get(Field::Name).to_owned());
+        reader
+            .feed(b"p||1|COMPLETED|0:0|a\np|c|d|2|FAILED|1:0|x|y\np||3|FAILED|1:0|c\n", &mut take);
+        let unread = reader.end(&mut take);
+        let first = unread.first.first().map(|(line, _)| *line);
+        assert_eq!(
+            (names, unread.count, first),
+            (vec!["a".to_owned(), "c".to_owned()], 1, Some(2))
+        );
     }
 
     #[test]
