@@ -97,6 +97,8 @@ pub struct Sums {
     pub running: u64,
     /// The share of those that failed or hung.
     pub flagged_rate: Option<f64>,
+    /// Failed runs among those that completed or failed: what `stats` tells.
+    pub failure_rate: Option<f64>,
     /// Core-hours.
     pub core_hours: f64,
     /// GPU-hours.
@@ -215,6 +217,7 @@ impl Sums {
             flagged: summary.flagged,
             running: summary.running,
             flagged_rate: scope::share(summary.flagged, summary.ended),
+            failure_rate: scope::share(summary.failed, summary.failed + summary.completed),
             core_hours: scope::hours(summary.core_seconds),
             gpu_hours: scope::hours(summary.gpu_seconds),
             wasted_core_hours: scope::hours(summary.wasted_core_seconds),

@@ -30,6 +30,10 @@ pub struct Nodes {
     pub too_few_trials: u64,
     /// Failed runs on several nodes whose record does not say which was to blame: in no trial.
     pub ambiguous: u64,
+    /// Tasks of arrays among the runs: those of an array are one trial on each node.
+    pub array_tasks: u64,
+    /// Runs that ended because their node did, by node, the most first.
+    pub node_failures: Vec<NodeFailures>,
     /// Of the nodes that are called worse at most this share is expected to be so by chance.
     pub false_discovery_rate: f64,
     /// The nodes, the worst first, as many as were asked for.
@@ -40,6 +44,15 @@ pub struct Nodes {
     pub not_excluded: usize,
     /// What the answer lacks.
     pub notices: Vec<Notice>,
+}
+
+/// A node that ended runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NodeFailures {
+    /// Its name.
+    pub node: String,
+    /// Runs in the states `NODE_FAIL` and `BOOT_FAIL`.
+    pub runs: u64,
 }
 
 /// A node.
@@ -86,7 +99,7 @@ pub fn nodes(
     let workloads = workloads(&history);
     let idle = scope::idle(world.config);
     let found = reliability::reliability(&history, &workloads, metric, &idle);
-    let Reliability { nodes, few, trials, hits, ambiguous } = found;
+    let Reliability { nodes, few, trials, hits, ambiguous, tasks, node_failures } = found;
     let worse: Vec<&str> =
         nodes.iter().filter(|row| row.is_worse()).map(|row| row.node.as_str()).collect();
     let excluded: Vec<&str> = worse.iter().take(EXCLUDED).copied().collect();
@@ -102,6 +115,11 @@ pub fn nodes(
         judged: nodes.len(),
         too_few_trials: few,
         ambiguous,
+        array_tasks: tasks,
+        node_failures: node_failures
+            .into_iter()
+            .map(|(node, runs)| NodeFailures { node, runs })
+            .collect(),
         false_discovery_rate: DISCOVERY,
         exclude: (!excluded.is_empty()).then(|| text::collapse(excluded.iter().copied())),
         not_excluded: worse.len() - excluded.len(),

@@ -11,6 +11,17 @@ pub struct Settings {
     pub schema: &'static str,
     /// One row a setting, by key.
     pub settings: Vec<Row>,
+    /// Files of settings that are looked for, each over the one before it.
+    pub files: Vec<File>,
+}
+
+/// A place where a file of settings may be.
+#[derive(Debug, Serialize)]
+pub struct File {
+    /// Its path.
+    pub path: String,
+    /// Whether it was read.
+    pub read: bool,
 }
 
 /// One setting.
@@ -32,5 +43,7 @@ pub fn settings(world: World<'_>, with_origin: bool) -> Settings {
         value: value.clone(),
         origin: with_origin.then(|| origin.to_string()),
     });
-    Settings { schema: "jobwise/config/1", settings: rows.collect() }
+    let files = world.config.files.iter();
+    let files = files.map(|(path, read)| File { path: path.display().to_string(), read: *read });
+    Settings { schema: "jobwise/config/1", settings: rows.collect(), files: files.collect() }
 }

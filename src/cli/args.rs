@@ -174,7 +174,7 @@ pub(super) struct Job {
     #[arg(value_name = "JOB", required = true)]
     pub(super) ids: Vec<String>,
 
-    /// Show every recorded field, also of the steps
+    /// Show every record of an array and every recorded field, also of the steps
     #[arg(long)]
     pub(super) all: bool,
 

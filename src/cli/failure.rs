@@ -135,9 +135,13 @@ fn of_scheduler(error: &SchedError) -> (Exit, Option<String>) {
         SchedError::UnknownJob { .. } => {
             (Exit::No, hint("jobwise jobs lists yours; an old job may have left the database"))
         }
-        SchedError::NoScheduler => {
-            (Exit::CannotAsk, hint("--demo shows a demo cluster; --log FILE needs no scheduler"))
-        }
+        SchedError::NoScheduler => (
+            Exit::CannotAsk,
+            hint(
+                "--demo shows a demo cluster; diagnose --log FILE and sizing --from FILE need no \
+                 scheduler",
+            ),
+        ),
         SchedError::NoAccounting { .. } | SchedError::Forbidden { .. } => {
             (Exit::CannotAsk, hint("--log FILE diagnoses a log without the record"))
         }

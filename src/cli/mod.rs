@@ -196,6 +196,15 @@ fn run(mut cli: Cli) -> Result<Exit, Failure> {
             past.whose.user.extend(replay.caller().name);
         }
     }
+    if global.demo
+        && let Command::Stats(args) = &cli.command
+        && args.by.is_none()
+        && args.past.from.is_empty()
+    {
+        note(
+            "these are the demo cluster's few recorded jobs; with --by its history of 90 days is asked",
+        );
+    }
     if global.demo && capacity::is_asked(&cli.command) {
         replay.join(DEMO_CLUSTER)?;
     }
@@ -440,6 +449,8 @@ fn look(system: &System, cluster: &dyn Runner, global: &Global) -> Look {
     let asked = set("COLUMNS").and_then(|columns| columns.parse().ok());
     let width = asked.or_else(|| if terminal { system.terminal_width() } else { None });
     Look {
+        // A width that is asked for is meant.
+        cut: terminal || asked.is_some(),
         width: usize::clamp(width.unwrap_or(80), 40, 200),
         color,
         ascii: global.ascii || !unicode,

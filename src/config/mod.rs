@@ -219,6 +219,8 @@ pub struct Config {
     pub origins: BTreeMap<String, (String, Origin)>,
     /// Files that could not be read.
     pub notices: Vec<Notice>,
+    /// Where files were looked for, lowest first, and whether they were there.
+    pub files: Vec<(PathBuf, bool)>,
 }
 
 /// A setting that cannot be taken.
@@ -240,9 +242,12 @@ impl Config {
             None => std::iter::once(PathBuf::from(SITE)).chain(user_file(runner)).collect(),
         };
         let mut notices = Vec::new();
+        let mut looked = Vec::new();
         for path in files {
             let origin = Origin::File(path.clone());
-            match read(runner, &path) {
+            let found = read(runner, &path);
+            looked.push((path.clone(), found.is_ok()));
+            match found {
                 Ok(bytes) => layers.push((origin.clone(), parse(&bytes, &origin)?)),
                 Err(error) if file.is_some() => {
                     return Err(ConfigError { origin, reason: error.reason });
@@ -255,7 +260,7 @@ impl Config {
             }
         }
         let merged = Self::merge(layers, |name| runner.env(name))?;
-        Ok(Self { notices, ..merged })
+        Ok(Self { notices, files: looked, ..merged })
     }
 
     /// The settings as a recording keeps them.
@@ -332,7 +337,7 @@ impl Config {
             origin: Origin::Default,
             reason: error.message().to_owned(),
         })?;
-        Ok(Self { settings, origins, notices: Vec::new() })
+        Ok(Self { settings, origins, notices: Vec::new(), files: Vec::new() })
     }
 }
 

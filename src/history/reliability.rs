@@ -76,6 +76,10 @@ pub struct Reliability {
     pub hits: u64,
     /// Runs on several nodes that failed and do not say on which.
     pub ambiguous: u64,
+    /// Tasks of arrays that were put together: an array is one trial on each node.
+    pub tasks: u64,
+    /// Runs that ended because their node did, by node, the most first: whatever is judged of it.
+    pub node_failures: Vec<(String, u64)>,
 }
 
 /// Judges the nodes.
@@ -95,6 +99,7 @@ pub fn reliability(
             u32::try_from(nodes.len() - 1).unwrap_or(u32::MAX)
         })
     };
+    let mut node_failures: BTreeMap<u32, u64> = BTreeMap::new();
     // Node -> its count in each workload where it has one.
     let mut counts: BTreeMap<u32, Vec<(Count, Count)>> = BTreeMap::new();
     for workload in workloads {
@@ -108,6 +113,7 @@ pub fn reliability(
                 let expanded = text::expand(history.names.get(list), LIST).unwrap_or_default();
                 expanded.into_iter().map(&mut number).collect()
             });
+            let lost = matches!(run.state, BaseState::NodeFail | BaseState::BootFail);
             let blamed = match (hit, on.len(), run.failed_node) {
                 (true, 2.., Some(node)) => vec![number(history.names.get(node).to_owned())],
                 (true, 2.., None) => {
@@ -116,8 +122,13 @@ pub fn reliability(
                 }
                 _ => on.clone(),
             };
+            let is_task = matches!(run.part, RunPart::Task(_));
+            found.tasks += u64::from(is_task);
             for node in blamed {
-                let count = if matches!(run.part, RunPart::Task(_)) {
+                if lost {
+                    *node_failures.entry(node).or_default() += 1;
+                }
+                let count = if is_task {
                     arrays.entry((node, run.number)).or_default()
                 } else {
                     here.entry(node).or_default()
@@ -140,6 +151,10 @@ pub fn reliability(
             counts.entry(node).or_default().push((count, others));
         }
     }
+    let named = node_failures.into_iter();
+    let named = named.filter_map(|(node, runs)| Some((nodes.get(node as usize)?.clone(), runs)));
+    found.node_failures = named.collect();
+    found.node_failures.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let mut rows: Vec<NodeRow> = counts
         .into_iter()
         .filter_map(|(node, strata)| {
@@ -351,6 +366,7 @@ mod tests {
         let row = found.nodes.iter().find(|row| row.node == "n1").expect("judged");
         assert_eq!((row.hits, row.trials), (1, 13));
         assert!(!row.is_worse());
+        assert_eq!((found.tasks, found.node_failures.len()), (100, 0));
     }
 
     #[test]
@@ -371,6 +387,19 @@ mod tests {
         };
         assert_eq!((of("n1"), of("n2"), of("n3")), ((0, 10), (10, 20), (0, 10)));
         assert!(found.nodes[0].is_worse());
+    }
+
+    #[test]
+    fn what_a_node_ended_is_told_whatever_is_judged_of_it() {
+        // Ten tasks of one array among sixteen that completed there: one trial, and no hit.
+        let mut made = Made::new();
+        for task in 0..26 {
+            let run = made.run("sweep", "n13", if task < 10 { NodeFail } else { Completed });
+            (run.number, run.part) = (1, RunPart::Task(task));
+        }
+        let found = made.found();
+        assert_eq!((found.trials, found.hits, found.few), (1, 0, 1));
+        assert_eq!(found.node_failures, [("n13".to_owned(), 10)]);
     }
 
     #[test]

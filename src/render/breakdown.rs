@@ -45,7 +45,10 @@ impl Report for Breakdown {
             page.gap()?;
             table(page, self)?;
             let hours = "hours and kWh of failed runs";
-            let bar = format!("{hours}; the bar: all that was held, full as far as failed");
+            let bar = format!(
+                "FAILED: of those that failed or completed; {hours}; the bar: all that was held, \
+                 full as far as failed"
+            );
             let bar = if self.by == By::Cause { hours } else { &bar };
             page.entry("", 0, Label::Dim, bar)?;
         }
@@ -61,12 +64,17 @@ fn sentence(breakdown: &Breakdown) -> String {
     let total = &breakdown.total;
     let runs = text::count(total.used.runs, "run");
     let rate = match total.failure_rate.rate {
-        Some(rate) => format!("{} % failed", percent(rate)),
+        Some(rate) => format!(
+            "failure rate {} %: {} failed of {} failed or completed",
+            percent(rate),
+            total.failure_rate.failed,
+            total.failure_rate.of
+        ),
         None => "none of them completed or failed".to_owned(),
     };
     let (failed, used) = (amounts(&total.failed), amounts(&total.used));
     let wasted = if total.failed.runs > 0 {
-        format!(", which wasted at most {failed}")
+        format!("; what failed runs held, so the most that can be wasted: {failed}")
     } else {
         String::new()
     };

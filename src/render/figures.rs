@@ -2,7 +2,8 @@
 
 /// A share in per cent: one decimal below ten, none above.
 pub(super) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
+    // Shares have four decimals, which a product in binary may lose half a step of.
+    let percent = (share * 1e6).round() / 1e4;
     if percent > 0.0 && percent < 9.95 { format!("{percent:.1}") } else { format!("{percent:.0}") }
 }
 

@@ -80,7 +80,7 @@ impl Report for Jobs {
             Column { heading: "NAME", right: false, least: 6 },
             Column { heading: "USER", right: false, least: 4 },
             Column { heading: "PARTITION", right: false, least: 5 },
-            Column { heading: "STATE", right: false, least: 9 },
+            Column { heading: "STATE", right: false, least: WHOLE },
             Column { heading: "ELAPSED", right: true, least: WHOLE },
             Column { heading: "ENDED", right: false, least: WHOLE },
         ];
@@ -117,14 +117,77 @@ impl Report for Jobs {
 
 impl Report for Records {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
-        for (index, told) in self.jobs.iter().enumerate() {
+        let shown = shown(&self.jobs, self.view);
+        if shown.len() < self.jobs.len() {
+            summary(page, &self.jobs)?;
+            page.gap()?;
+        }
+        for (index, told) in shown.iter().enumerate() {
             if index > 0 {
                 page.gap()?;
             }
             record(page, told, self.view)?;
         }
+        if shown.len() < self.jobs.len() {
+            page.gap()?;
+            let more = text::count((self.jobs.len() - shown.len()) as u64, "more record");
+            let line = format!("{more}: name the task, as JOB_TASK, or --all shows all");
+            page.entry("", 0, Label::Dim, &line)?;
+        }
         page.notices(&self.notices)
     }
+}
+
+/// Records that are shown one by one unless all are asked for.
+const BLOCKS: usize = 8;
+/// Where there are more: so many, the first of each state.
+const EXAMPLES: usize = 3;
+
+/// The records to show: all, or the first of the states that most of them ended in.
+fn shown(records: &[Record], view: View) -> Vec<&Record> {
+    if view.all || records.len() <= BLOCKS {
+        return records.iter().collect();
+    }
+    let states = by_state(records);
+    states.iter().take(EXAMPLES).filter_map(|(_, records)| records.first().copied()).collect()
+}
+
+/// Records by their state, the most frequent first.
+fn by_state(records: &[Record]) -> Vec<(&State, Vec<&Record>)> {
+    let mut states: Vec<(&State, Vec<&Record>)> = Vec::new();
+    for record in records {
+        let state = &record.job.state;
+        match states.iter_mut().find(|(known, _)| known.base == state.base) {
+            Some((_, records)) => records.push(record),
+            None => states.push((state, vec![record])),
+        }
+    }
+    states.sort_by_key(|(_, records)| std::cmp::Reverse(records.len()));
+    states
+}
+
+/// How many records there are of each state, and which.
+fn summary(page: &mut Page<'_>, records: &[Record]) -> io::Result<()> {
+    const COLUMNS: [Column; 3] = [
+        Column { heading: "STATE", right: false, least: WHOLE },
+        Column { heading: "RECORDS", right: true, least: WHOLE },
+        Column { heading: "JOBS", right: false, least: 8 },
+    ];
+    const NAMED: usize = 4;
+    let rows = by_state(records).into_iter().map(|(state, records)| {
+        let ids = records.iter().take(NAMED).map(|record| record.job.id.to_string());
+        let mut ids = ids.collect::<Vec<_>>().join(", ");
+        if records.len() > NAMED {
+            ids.push_str(", ...");
+        }
+        vec![
+            (state_label(state), state.word().to_owned()),
+            (Label::Plain, records.len().to_string()),
+            (Label::Plain, ids),
+        ]
+    });
+    let rows: Vec<Vec<(Label, String)>> = rows.collect();
+    page.table(&COLUMNS, &rows)
 }
 
 fn record(page: &mut Page<'_>, told: &Record, view: View) -> io::Result<()> {
@@ -237,7 +300,10 @@ fn facts(page: &mut Page<'_>, job: &Job, view: View) -> io::Result<()> {
         Some((peak, step)) => format!("{peak} in one task of step {}", step.id),
         None => "n/a".to_owned(),
     };
-    let gpus = job.gpus().map_or_else(|| "n/a".to_owned(), |gpus| gpus.to_string());
+    // A list of what was allocated that names no GPU says that there was none.
+    let listed = !job.allocated.is_empty();
+    let gpus = job.gpus().or(listed.then_some(0));
+    let gpus = gpus.map_or_else(|| "n/a".to_owned(), |gpus| gpus.to_string());
     let energy = job.energy.get().map_or_else(
         || "n/a: not measured; a site measures it with AcctGatherEnergyType".to_owned(),
         |joules| format!("{joules} J of its nodes, of other jobs on them too"),

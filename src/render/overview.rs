@@ -59,7 +59,7 @@ pub(super) fn beside(name: &WorkloadName, with_user: bool) -> String {
     parts.extend(name.partition.clone());
     parts.extend(name.script.clone());
     if name.names > 1 {
-        parts.push(format!("{} names", name.names));
+        parts.push(format!("{} job names", name.names));
     }
     parts.join(", ")
 }
@@ -76,20 +76,25 @@ fn sentence(overview: &Overview) -> String {
         };
     }
     let mut said = format!(
-        "{} of {}: {} % completed, {} % failed",
+        "{} of {}: {} completed, {} failed",
         text::count(total.runs, "run"),
         text::count(overview.workload_count as u64, "workload"),
-        of(total.completed, total.runs),
-        of(total.failed, total.runs),
+        total.completed,
+        total.failed,
     );
-    if total.cancelled > 0 {
-        said.push_str(&format!(", {} % cancelled", of(total.cancelled, total.runs)));
+    for (runs, how) in [
+        (total.cancelled, "cancelled"),
+        (total.preempted, "preempted or requeued"),
+        (total.other, "otherwise"),
+    ] {
+        if runs > 0 {
+            said.push_str(&format!(", {runs} {how}"));
+        }
     }
-    if total.preempted > 0 {
-        said.push_str(&format!(", {} % preempted or requeued", of(total.preempted, total.runs)));
-    }
-    if total.other > 0 {
-        said.push_str(&format!(", {} % otherwise", of(total.other, total.runs)));
+    // The one rate that all answers about failures mean.
+    if let Some(rate) = total.failure_rate {
+        let rate = percent(rate);
+        said.push_str(&format!("; failure rate {rate} % of those that failed or completed"));
     }
     if let Some(hung) = total.hung.filter(|hung| *hung > 0) {
         said.push_str(&format!("; {hung} did nothing until the end"));
@@ -121,11 +126,6 @@ fn open(overview: &Overview) -> String {
         }
     }
     said
-}
-
-fn of(part: u64, whole: u64) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "whole per cents are told")]
-    percent(part as f64 / whole.max(1) as f64)
 }
 
 /// The workload whose failed and hung runs held GPUs for longest, where that is worth a word: an hour

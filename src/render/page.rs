@@ -58,6 +58,8 @@ pub struct Look {
     pub zone: TimeZone,
     /// The present year in that zone: times of other years say theirs.
     pub year: i16,
+    /// Whether a table that is too wide is cut: for a person, not for a program that reads it.
+    pub cut: bool,
 }
 
 /// A writer that knows how text is to look.
@@ -79,6 +81,9 @@ pub(super) struct Column {
 
 /// [`Column::least`] of a column that is never cut: half a number is another number.
 pub(super) const WHOLE: usize = usize::MAX;
+
+/// Where the page is too narrow for what columns want at least, names are cut to this.
+const NARROW: usize = 4;
 
 /// A cell.
 pub(super) type Cell = (Label, String);
@@ -239,7 +244,7 @@ impl<'p> Page<'p> {
     }
 
     /// Writes a table: columns as wide as their widest cell; where that is too much for the page,
-    /// the widest that may still shrink is cut first.
+    /// the widest that may still shrink is cut first. What a program reads is never cut.
     pub(super) fn grid(&mut self, columns: &[Column], cells: &Cells) -> io::Result<()> {
         let mut widths: Vec<usize> =
             columns.iter().map(|column| text::width(column.heading)).collect();
@@ -248,22 +253,43 @@ impl<'p> Page<'p> {
                 *width = clean_width(cell).max(*width);
             }
         }
-        let gaps = 2 * columns.len().saturating_sub(1);
-        while widths.iter().sum::<usize>() + gaps > self.width() {
-            let shrinkable =
-                (0..widths.len()).filter(|&index| widths[index] > columns[index].least);
-            let Some(widest) = shrinkable.max_by_key(|&index| widths[index]) else { break };
-            widths[widest] -= 1;
-        }
+        let gap = self.fit(columns, &mut widths);
         let headings = columns.iter().map(|column| (Label::Dim, column.heading));
-        self.grid_row(columns, &widths, headings)?;
-        cells.rows(columns.len()).try_for_each(|row| self.grid_row(columns, &widths, row))
+        self.grid_row(columns, &widths, gap, headings)?;
+        cells.rows(columns.len()).try_for_each(|row| self.grid_row(columns, &widths, gap, row))
+    }
+
+    /// Narrows the columns to what the page has; tells what stands between two.
+    fn fit(&self, columns: &[Column], widths: &mut [usize]) -> &'static str {
+        let between = columns.len().saturating_sub(1);
+        let too_wide = |widths: &[usize], gap: &str| {
+            widths.iter().sum::<usize>() + gap.len() * between > self.width()
+        };
+        let mut gap = "  ";
+        // A page too narrow for that loses the second blank between columns, then more of the names.
+        for (narrower, floor) in [("  ", usize::MAX), (" ", usize::MAX), (" ", NARROW)] {
+            if !self.look.cut || !too_wide(widths, gap) {
+                break;
+            }
+            gap = narrower;
+            while too_wide(widths, gap) {
+                let least = |index: usize| match columns[index].least {
+                    WHOLE => WHOLE,
+                    least => least.min(floor),
+                };
+                let shrinkable = (0..widths.len()).filter(|&index| widths[index] > least(index));
+                let Some(widest) = shrinkable.max_by_key(|&index| widths[index]) else { break };
+                widths[widest] -= 1;
+            }
+        }
+        gap
     }
 
     fn grid_row<'c>(
         &mut self,
         columns: &[Column],
         widths: &[usize],
+        gap: &str,
         row: impl Iterator<Item = (Label, &'c str)>,
     ) -> io::Result<()> {
         let mut line = String::with_capacity(self.width());
@@ -275,7 +301,7 @@ impl<'p> Page<'p> {
             blank(&mut filled, if column.right { blanks } else { 0 });
             filled.push_str(&cut);
             blank(&mut filled, if column.right { 0 } else { blanks });
-            line.push_str(if index > 0 { "  " } else { "" });
+            line.push_str(if index > 0 { gap } else { "" });
             self.paint(label, &filled, &mut line);
         }
         line.truncate(line.trim_end().len());
@@ -396,7 +422,7 @@ mod tests {
     }
 
     fn look(width: usize, color: bool, ascii: bool) -> Look {
-        Look { width, color, ascii, zone: TimeZone::UTC, year: 2026 }
+        Look { width, color, ascii, zone: TimeZone::UTC, year: 2026, cut: true }
     }
 
     #[test]
@@ -444,9 +470,31 @@ mod tests {
             Column { heading: "EXIT", right: true, least: WHOLE },
         ];
         let rows = vec![vec![(Label::Plain, "x".repeat(9)), (Label::Plain, "255:125".to_owned())]];
-        // 4 + 2 + 7 columns are the least.
+        // 4 + 1 + 7 columns are the least.
         let text = drawn(&look(10, false, false), |page| page.table(&columns, &rows));
-        assert!(text.lines().all(|line| text::width(line) <= 13), "{text}");
-        assert!(text.ends_with("  255:125\n"), "{text}");
+        assert!(text.lines().all(|line| text::width(line) <= 12), "{text}");
+        assert!(text.ends_with(" 255:125\n"), "{text}");
+    }
+
+    #[test]
+    fn a_narrow_page_costs_blanks_and_names_but_no_number() {
+        let columns = [
+            Column { heading: "NAME", right: false, least: 8 },
+            Column { heading: "N", right: true, least: WHOLE },
+        ];
+        let rows = vec![vec![
+            (Label::Plain, "a-long-name".to_owned()),
+            (Label::Plain, "1234567".to_owned()),
+        ]];
+        let at = |width| drawn(&look(width, false, false), |page| page.table(&columns, &rows));
+        // 11 + 2 + 7 fit into 20; 8 + 1 + 7 into 16; 5 + 1 + 7 into 13.
+        let second = |text: String| text.lines().nth(1).map(str::to_owned).expect("a row");
+        assert_eq!(second(at(20)), "a-long-name  1234567");
+        assert_eq!(second(at(16)), "a-long-… 1234567");
+        assert_eq!(second(at(13)), "a-lo… 1234567");
+        // What another program reads keeps its names.
+        let piped = Look { cut: false, ..look(13, false, false) };
+        let text = drawn(&piped, |page| page.table(&columns, &rows));
+        assert_eq!(second(text), "a-long-name  1234567");
     }
 }

@@ -13,13 +13,19 @@ impl Report for Nodes {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
         head(page, &self.scope)?;
         page.entry("", 0, Label::Plain, &sentence(self))?;
+        if !self.node_failures.is_empty() {
+            let lost = ended_by_nodes(self);
+            page.entry("node failures  ", 15, Label::Bad, &lost)?;
+        }
         if !self.nodes.is_empty() {
             page.gap()?;
             table(page, self)?;
             let what = if self.metric == "hang" { "hung" } else { "failed" };
             let said = format!(
-                "COMPARED: jobs of work that also ran on other nodes; EXPECTED: how many of those \
-                 would have {what} there"
+                "{}/RATE: of the jobs on the node, with the interval that holds the true rate in 95 \
+                 of 100 cases; COMPARED: jobs of work that also ran on other nodes; EXPECTED: how \
+                 many of those would have {what} there; CHANCE: how likely so many are by chance",
+                what.to_uppercase()
             );
             page.entry("", 0, Label::Dim, &said)?;
         }
@@ -40,6 +46,19 @@ impl Report for Nodes {
     }
 }
 
+/// "n013 10 runs", of so many nodes.
+fn ended_by_nodes(nodes: &Nodes) -> String {
+    const TOLD: usize = 8;
+    let told = nodes.node_failures.iter().take(TOLD);
+    let told = told.map(|row| format!("{} {}", row.node, text::count(row.runs, "run")));
+    let mut told = told.collect::<Vec<_>>().join(", ");
+    let more = nodes.node_failures.len().saturating_sub(TOLD);
+    if more > 0 {
+        told.push_str(&format!(", and {}", text::count(more as u64, "more node")));
+    }
+    told
+}
+
 fn sentence(nodes: &Nodes) -> String {
     let what = if nodes.metric == "hang" { "hung" } else { "failed" };
     let mut said = format!(
@@ -48,6 +67,13 @@ fn sentence(nodes: &Nodes) -> String {
         text::count(nodes.trials, "job"),
         text::count(nodes.judged as u64 + nodes.too_few_trials, "node"),
     );
+    if nodes.array_tasks > 0 {
+        let tasks = text::count(nodes.array_tasks, "task");
+        said.push_str(&format!(
+            " (the tasks of an array count as one job on each node, failed if half of them did: \
+             {tasks} here)"
+        ));
+    }
     if nodes.too_few_trials > 0 {
         let few = text::count(nodes.too_few_trials, "node");
         said.push_str(&format!("; {few} with too few jobs to judge"));

@@ -17,11 +17,26 @@ impl Report for Settings {
             .settings
             .iter()
             .map(|row| {
-                let cells = [Some(&row.key), Some(&row.value), row.origin.as_ref()];
-                cells.into_iter().flatten().map(|cell| (Label::Plain, cell.clone())).collect()
+                // Of energy zero says that nobody has told.
+                let untold = row.key.starts_with("energy.") && row.value == "0";
+                let value = if untold { "not set".to_owned() } else { row.value.clone() };
+                let cells = [Some(row.key.clone()), Some(value), row.origin.clone()];
+                cells.into_iter().flatten().map(|cell| (Label::Plain, cell)).collect()
             })
             .collect();
         let columns = rows.iter().map(Vec::len).max().unwrap_or(COLUMNS.len());
-        page.table(&COLUMNS[..columns], &rows)
+        page.table(&COLUMNS[..columns], &rows)?;
+        if self.files.is_empty() {
+            return Ok(());
+        }
+        page.gap()?;
+        for (index, file) in self.files.iter().enumerate() {
+            let name = if index == 0 { "files" } else { "" };
+            let state = if file.read { "read" } else { "not there" };
+            page.entry(name, 7, Label::Plain, &format!("{} ({state})", file.path))?;
+        }
+        let how = "[section] then key = value, each file over the one before; over all of them \
+                   JOBWISE_SECTION_KEY of the environment";
+        page.entry("", 7, Label::Dim, how)
     }
 }

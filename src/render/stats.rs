@@ -4,7 +4,7 @@ use std::io;
 
 use super::Report;
 use super::figures::{figure, hours, percent};
-use super::page::{Column, Label, Page};
+use super::page::{Column, Label, Page, WHOLE};
 use crate::answer::stats::{Amount, EnergyNotes, Estimate, LogsRead, Rate, Stats};
 use crate::model::Known;
 use crate::text;
@@ -115,9 +115,13 @@ fn wasted(stats: &Stats) -> String {
     let nodes = told(wasted.node_hours, used.node_hours, "node-hours");
     let cores = format!("{cores}, {nodes}");
     match of(wasted.gpu_hours, used.gpu_hours) {
-        Some(gpus) => format!("at most {gpus} GPU-hours, {cores}"),
-        None if used.gpu_hours.is_some() => format!("at most {cores}; n/a GPU-hours"),
-        None => format!("at most {cores}; n/a GPU-hours (no record names a GPU)"),
+        Some(gpus) => format!("at most {gpus} GPU-hours, {cores}: what failed runs held"),
+        None if used.gpu_hours.is_some() => {
+            format!("at most {cores}; n/a GPU-hours: what failed runs held")
+        }
+        None => {
+            format!("at most {cores}; n/a GPU-hours (no record names a GPU): what failed runs held")
+        }
     }
 }
 
@@ -217,10 +221,7 @@ fn of_all(part: Option<&Estimate>, whole: Option<&Estimate>, unit: &str) -> Stri
 }
 
 fn causes(page: &mut Page<'_>, stats: &Stats) -> io::Result<()> {
-    let first = [
-        Column { heading: "CAUSE", right: false, least: 10 },
-        Column { heading: "FAILED", right: true, least: 6 },
-    ];
+    let first = [Column { heading: "CAUSE", right: false, least: 10 }, right("FAILED")];
     let rows = stats.causes.iter().map(|row| {
         let runs = (Label::Plain, row.wasted.runs.to_string());
         (vec![(Label::Plain, row.cause.clone()), runs], &row.wasted)
@@ -240,11 +241,8 @@ fn causes(page: &mut Page<'_>, stats: &Stats) -> io::Result<()> {
 }
 
 fn partitions(page: &mut Page<'_>, stats: &Stats) -> io::Result<()> {
-    let first = [
-        Column { heading: "PARTITION", right: false, least: 10 },
-        Column { heading: "RATE", right: true, least: 5 },
-        Column { heading: "FAILED", right: true, least: 6 },
-    ];
+    let first =
+        [Column { heading: "PARTITION", right: false, least: 10 }, right("RATE"), right("FAILED")];
     let rows = stats.partitions.iter().map(|row| {
         let rate = &row.failure_rate;
         let share =
@@ -259,6 +257,11 @@ fn partitions(page: &mut Page<'_>, stats: &Stats) -> io::Result<()> {
     table(page, stats, &first, rows)
 }
 
+/// Half a number is another number: it is never cut.
+fn right(heading: &'static str) -> Column {
+    Column { heading, right: true, least: WHOLE }
+}
+
 /// A table whose last columns are what was wasted; without GPUs where none are counted.
 fn table<'s>(
     page: &mut Page<'_>,
@@ -269,11 +272,9 @@ fn table<'s>(
     let gpus = stats.used.gpu_hours.is_some();
     let mut columns = first.to_vec();
     if gpus {
-        columns.push(Column { heading: "GPU-HOURS", right: true, least: 9 });
+        columns.push(right("GPU-H"));
     }
-    columns.push(Column { heading: "CORE-HOURS", right: true, least: 10 });
-    columns.push(Column { heading: "NODE-HOURS", right: true, least: 10 });
-    columns.push(Column { heading: "KWH", right: true, least: 6 });
+    columns.extend(["CORE-H", "NODE-H", "KWH"].map(right));
     let told = |value: Option<f64>| (Label::Plain, value.map_or_else(|| "n/a".to_owned(), hours));
     let rows: Vec<_> = rows
         .map(|(mut cells, wasted)| {
@@ -305,7 +306,8 @@ mod tests {
 
     fn text(rows: &str, width: usize) -> String {
         let stats = answer(rows, "", |_| ());
-        let look = Look { width, color: false, ascii: true, zone: TimeZone::UTC, year: 2026 };
+        let look =
+            Look { width, color: false, ascii: true, zone: TimeZone::UTC, year: 2026, cut: true };
         let mut out = Vec::new();
         stats.text(&mut Page::new(&mut out, &look)).expect("a vector takes everything");
         String::from_utf8(out).expect("text")
@@ -364,6 +366,8 @@ mod tests {
             (percent(0.071), percent(0.5625), percent(1.0)),
             ("7.1".into(), "56".into(), "100".into())
         );
+        // 0.0515 x 100 is a little less than 5.15.
+        assert_eq!(percent(0.0515), "5.2");
         assert_eq!(
             (hours(0.004), hours(24.0), hours(384.2)),
             ("0.0040".into(), "24.0".into(), "384".into())

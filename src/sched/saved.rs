@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
-use super::slurm::{Heading, Loader, TextReader, json};
+use super::slurm::{DELIMITED, Heading, Loader, TextReader, Unread, json};
 use super::{Filter, slurm};
 use crate::host::{Content, FileError};
 use crate::model::{History, Notice, RUN_SCHEMA, Run, run_fields};
@@ -48,6 +48,8 @@ pub struct Saved {
     loader: Loader,
     columns: Vec<String>,
     unreadable: usize,
+    /// Where the first of those are, and why they could not be read.
+    unread: Vec<String>,
     /// Jobs of documents that lost their exit codes.
     exits: usize,
 }
@@ -63,7 +65,7 @@ enum Form {
 impl Saved {
     /// Local times are of a zone; `columns` are those of files without a heading.
     pub fn new(zone: TimeZone, columns: Vec<String>) -> Self {
-        Self { loader: slurm::loader(zone), columns, unreadable: 0, exits: 0 }
+        Self { loader: slurm::loader(zone), columns, unreadable: 0, unread: Vec::new(), exits: 0 }
     }
 
     /// Reads a file.
@@ -83,19 +85,31 @@ impl Saved {
                 pieces(path, content, &mut |piece| {
                     reader.feed(piece, loader);
                 })?;
-                self.unreadable += reader.finish(loader);
+                let unread = reader.finish(loader);
+                self.unreadable += unread.count - unread.first.len();
+                for (line, why) in unread.first {
+                    self.lose(path, &format!("line {line}"), &why);
+                }
                 Ok(())
             }
             Form::Lines => {
                 let mut lines = Lines::default();
-                let mut take = |line: &[u8]| self.line(line);
+                let mut number = 0;
+                let mut take = |line: &[u8]| {
+                    number += 1;
+                    self.line(path, number, line);
+                };
                 pieces(path, content, &mut |piece| lines.feed(piece, &mut take))?;
                 lines.finish(&mut take);
                 Ok(())
             }
             Form::Table => {
                 let mut table = Table::default();
-                let mut take = |cells: &[String]| self.cells(cells);
+                let mut number = 0;
+                let mut take = |cells: &[String]| {
+                    number += 1;
+                    self.cells(path, number, cells);
+                };
                 pieces(path, content, &mut |piece| table.feed(piece, &mut take))?;
                 table.finish(&mut take);
                 Ok(())
@@ -107,8 +121,13 @@ impl Saved {
     /// of another machine: without names it is everybody's.
     pub fn finish(self, filter: &Filter) -> History {
         let local = self.loader.local_times();
+        let unread = self.told();
         let mut history = self.loader.finish(self.unreadable);
         slurm::keep(&mut history, filter);
+        let notice = history.notices.iter_mut().find(|notice| notice.code == "unreadable-rows");
+        if let (Some(notice), Some(unread)) = (notice, unread) {
+            *notice = unread;
+        }
         if self.exits > 0 {
             let jobs = text::count(self.exits as u64, "job");
             let text = format!(
@@ -152,30 +171,62 @@ impl Saved {
         let bytes = content.read_all(DOCUMENT).map_err(|e| FileError::from_io(path, &e))?;
         let lacking = json::read(&bytes, &mut self.loader)
             .map_err(|reason| SavedError::Document { path: path.to_owned(), reason })?;
-        self.unreadable += lacking.unreadable;
+        for place in lacking.unreadable {
+            self.lose(path, &format!("job {place} of the list"), "no job id");
+        }
         self.exits += lacking.exits;
         Ok(())
     }
 
+    /// Counts a record that could not be read; of the first ones it is told where they are.
+    fn lose(&mut self, path: &Path, place: &str, why: &str) {
+        self.unreadable += 1;
+        if self.unread.len() < Unread::TOLD {
+            self.unread.push(format!("{}, {place}: {why}", path.display()));
+        }
+    }
+
+    /// What could not be read, where, and what would lose less.
+    fn told(&self) -> Option<Notice> {
+        if self.unreadable == 0 {
+            return None;
+        }
+        let records = text::count(self.unreadable as u64, "record");
+        let mut told = format!("{records} could not be read: {}", self.unread.join("; "));
+        let more = self.unreadable - self.unread.len();
+        if more > 0 {
+            told.push_str(&format!("; and {more} more"));
+        }
+        let notice = Notice::warning("unreadable-rows", told);
+        let delimited = self.unread.iter().any(|told| told.ends_with(DELIMITED));
+        Some(if delimited {
+            notice
+                .hint("sacct -P --delimiter='@~@' saves what loses none: nobody's text holds that")
+        } else {
+            notice
+        })
+    }
+
     /// A line of our own export.
-    fn line(&mut self, line: &[u8]) {
+    fn line(&mut self, path: &Path, number: u64, line: &[u8]) {
         if line.trim_ascii().is_empty() {
             return;
         }
         match serde_json::from_slice::<Map<String, Value>>(line) {
-            Ok(record) => self.record(&record),
-            Err(_) => self.unreadable += 1,
+            Ok(record) => self.record(path, number, &record),
+            Err(_) => self.lose(path, &format!("line {number}"), "no JSON"),
         }
     }
 
     /// A row of our own table.
-    fn cells(&mut self, cells: &[String]) {
+    fn cells(&mut self, path: &Path, number: u64, cells: &[String]) {
         let names: Vec<&str> = run_fields().map(|field| field.name).collect();
         if cells.iter().map(String::as_str).eq(names.iter().copied()) {
             return;
         }
         if cells.len() != names.len() {
-            self.unreadable += 1;
+            let why = format!("{} columns for {}", cells.len(), names.len());
+            self.lose(path, &format!("row {number}"), &why);
             return;
         }
         let mut record: Map<String, Value> = names
@@ -185,12 +236,12 @@ impl Saved {
             .map(|(name, cell)| (name.to_owned(), Value::from(cell.as_str())))
             .collect();
         record.insert("schema".to_owned(), RUN_SCHEMA.into());
-        self.record(&record);
+        self.record(path, number, &record);
     }
 
-    fn record(&mut self, record: &Map<String, Value>) {
+    fn record(&mut self, path: &Path, number: u64, record: &Map<String, Value>) {
         if self.loader.push(|names| Run::from_flat(record, names)).is_err() {
-            self.unreadable += 1;
+            self.lose(path, &format!("row {number}"), "no run of this export's form");
         }
     }
 }

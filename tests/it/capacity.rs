@@ -79,7 +79,7 @@ const COMMANDS: &[&[&str]] = &[
 fn demo(args: &[&str]) -> crate::run::Shown {
     static RUNS: AtomicUsize = AtomicUsize::new(0);
     let name = format!("capacity-{}", RUNS.fetch_add(1, Ordering::Relaxed));
-    Test::new(&name).run(&[&["--demo"], args].concat())
+    Test::new(&name).env("COLUMNS", "80").run(&[&["--demo"], args].concat())
 }
 
 #[test]

@@ -289,7 +289,11 @@ fn an_odd_row_costs_itself_alone() {
     test.file("work/jobs.json", document.as_bytes());
     let shown = test.run(&["export", "--from", "jobs.json"]);
     assert_eq!(lines(&shown).len(), 1);
-    assert!(shown.stderr.contains("1 record of Slurm could not be read"), "{}", shown.stderr);
+    assert!(
+        shown.stderr.contains("1 record could not be read: jobs.json, job 1"),
+        "{}",
+        shown.stderr
+    );
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn the_same_question_has_the_same_bytes() {
 
 #[test]
 fn eighty_columns_are_enough() {
-    let test = hostile("columns");
+    let test = hostile("columns").env("COLUMNS", "80");
     for args in COMMANDS.iter().filter(|args| !args.contains(&"--literals")) {
         let shown = test.run(args);
         for line in shown.stdout.lines() {

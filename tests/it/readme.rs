@@ -12,7 +12,7 @@ fn the_example_is_the_demo_s_own_output() {
     let output = Command::new(env!("CARGO_BIN_EXE_jobwise"))
         .args(["diagnose", "--demo"])
         .env("LANG", "C.UTF-8")
-        .env_remove("COLUMNS")
+        .env("COLUMNS", "80")
         .env("JOBWISE_HOME", "/nonexistent")
         .output()
         .expect("jobwise runs");
@@ -38,7 +38,7 @@ fn the_examples_of_the_documentation_are_the_program_s_own_output() {
         let output = Command::new(env!("CARGO_BIN_EXE_jobwise"))
             .args(before.split(' '))
             .env("LANG", "C.UTF-8")
-            .env_remove("COLUMNS")
+            .env("COLUMNS", "80")
             .env("JOBWISE_HOME", "/nonexistent")
             .output()
             .expect("jobwise runs");

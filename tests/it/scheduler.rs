@@ -4,7 +4,8 @@ use std::fs;
 
 use crate::run::{Test, fixture};
 
-const NO_SCHEDULER_HINT: &str = "--demo shows a demo cluster; --log FILE needs no scheduler";
+const NO_SCHEDULER_HINT: &str =
+    "--demo shows a demo cluster; diagnose --log FILE and sizing --from FILE need no scheduler";
 
 /// A healthy cluster, to know that the tests below break something.
 #[test]

@@ -4,13 +4,13 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::accounting::{cluster, job, step};
+use crate::accounting::{cluster, job, step, table};
 use crate::run::{Shown, Test};
 
 fn demo(args: &[&str]) -> Shown {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let test = Test::new(&format!("workloads-{number}"));
+    let test = Test::new(&format!("workloads-{number}")).env("COLUMNS", "80");
     test.run(&[&["--demo"], args].concat())
 }
 
@@ -294,4 +294,125 @@ fn sums_are_written_as_comma_separated_values() {
     let runs = |line: &str| line.split(',').nth(1).and_then(|cell| cell.parse::<u64>().ok());
     let sum: u64 = lines[1..].iter().map(|line| runs(line).expect("a count")).sum();
     assert_eq!(weeks["total"]["used"]["runs"].as_u64(), Some(sum));
+}
+
+/// An array of which 12 tasks died of memory, 2 lost their node and 2 completed, on 16 GiB each.
+fn mixed_array(name: &str) -> Test {
+    let mut rows = Vec::new();
+    for task in 0..16_u32 {
+        let (state, exit, node, rss) = match task {
+            0..12 => ("OUT_OF_MEMORY", "0:125", "n1", "16700000K"),
+            12..14 => ("NODE_FAIL", "0:0", "n13", "200000K"),
+            _ => ("COMPLETED", "0:0", "n13", "200000K"),
+        };
+        let id = format!("5000_{task}");
+        let own = job(&id, state, 1800).with("ExitCode", exit).with("NodeList", node);
+        rows.push(own.with("AllocTRES", "cpu=1,mem=16G,node=1").with("ReqMem", "16G"));
+        let batch = step(&format!("{id}.batch"), 1800, "00:30:00").with("MaxRSS", rss);
+        rows.push(batch.with("AllocTRES", "cpu=1,mem=16G,node=1").with("AllocNodes", "1"));
+    }
+    cluster(name, &rows)
+}
+
+#[test]
+fn sizing_patterns_and_diagnose_agree_on_an_array_that_mostly_dies() {
+    let test = mixed_array("mixed-array");
+    // 12 of 14 died with 16G: twice that.
+    test.run(&["diagnose", "5000_3"]).says("--mem=32G");
+    test.run(&["sizing", "--all-users"])
+        .ends(0)
+        .says("--mem raise from 16G to 32G")
+        .says("#SBATCH --mem=32G");
+    test.run(&["patterns", "--all-users"]).ends(0).says("sizing: raise --mem to 32G");
+    // Two completed, twelve broke: how long they take is not known.
+    let told = test.run(&["sizing", "--all-users", "--json"]).ends(0).json();
+    let time = &told["workloads"][0]["advice"][0];
+    assert_eq!((&time["option"], &time["verdict"]), (&"--time".into(), &"unknown".into()));
+}
+
+#[test]
+fn one_failure_rate_is_told_everywhere() {
+    // 14 failed of 16 that failed or completed: 87.5 %, which prints as 88.
+    let test = mixed_array("one-rate");
+    test.run(&["overview", "--all-users"])
+        .says("failure rate 88 % of those that failed or completed");
+    test.run(&["stats", "--all-users"]).says("14 failed of 16 failed or completed");
+    for args in [&["stats", "--by", "user", "--all-users"][..], &["stats", "--from", "rows.txt"]] {
+        test.run(args).ends(0).says("failure rate 88 %: 14 failed of 16 failed or completed");
+    }
+}
+
+#[test]
+fn what_a_node_ended_does_not_vanish_in_an_array() {
+    let shown = mixed_array("node-fail").run(&["reliability", "--all-users"]);
+    shown.ends(0).says("node failures n13 2 runs");
+    shown.says("the tasks of an array count as one job on each node");
+}
+
+#[test]
+fn an_array_is_summed_up_and_not_spelled_out() {
+    let test = mixed_array("summed-up");
+    let shown = test.run(&["job", "5000"]);
+    shown.ends(0).says("OUT_OF_MEMORY 12 5000_0, 5000_1, 5000_2, 5000_3, ...");
+    shown.says("NODE_FAIL 2 5000_12, 5000_13").says("COMPLETED 2 5000_14, 5000_15");
+    // One record of each of the three states.
+    shown.says("13 more records");
+    assert_eq!(shown.stdout.lines().filter(|line| line.starts_with("job 5000_")).count(), 3);
+    let all = test.run(&["job", "5000", "--all"]);
+    assert_eq!(all.stdout.lines().filter(|line| line.starts_with("job 5000_")).count(), 16);
+    let told = test.run(&["job", "5000", "--json"]).json();
+    assert_eq!(told["jobs"].as_array().map(Vec::len), Some(16));
+    // A list of what was allocated that names no GPU says that there was none.
+    test.run(&["job", "5000_3"]).says("GPUs 0");
+}
+
+#[test]
+fn tables_fit_narrow_terminals_and_reach_programs_whole() {
+    let long = "a-name-that-is-longer-than-any-column-would-be-on-a-terminal-of-eighty";
+    let rows = [job("1", "OUT_OF_MEMORY", 60).with("JobName", long).with("ExitCode", "0:125")];
+    let test = cluster("piped", &rows);
+    test.run(&["jobs", "--all-users"]).ends(0).says(long);
+    test.run(&["overview", "--all-users"]).ends(0).says(long);
+    let narrow = cluster("narrow-names", &rows).env("COLUMNS", "60");
+    let shown = narrow.run(&["jobs", "--all-users"]);
+    shown.ends(0).says("OUT_OF_MEMORY");
+    for args in [&["jobs"][..], &["overview"], &["stats"], &["reliability"]] {
+        let shown = narrow.run(&[args, &["--all-users"]].concat());
+        assert!(shown.stdout.lines().all(|line| line.chars().count() <= 60), "{}", shown.stdout);
+    }
+    let demo = Test::new("narrow-demo").env("COLUMNS", "60");
+    for args in [&["overview"][..], &["stats"], &["reliability", "--all-users"], &["jobs"]] {
+        let shown = demo.run(&[&["--demo"], args].concat());
+        assert!(shown.stdout.lines().all(|line| line.chars().count() <= 60), "{}", shown.stdout);
+    }
+}
+
+#[test]
+fn the_place_of_every_loss_is_told_with_the_count() {
+    // The name of job 2 holds the delimiter, and so may its comment: its row is line 3.
+    let good = |id: &str| job(id, "COMPLETED", 60).with("Comment", "");
+    let rows = [good("1"), good("2").with("JobName", "a|b").with("Comment", "c|d"), good("3")];
+    let test = cluster("lost", &rows);
+    let shown = test.run(&["overview", "--from", "rows.txt"]);
+    shown.ends(0).says("2 runs of 1 workload");
+    shown.says("1 record could not be read: rows.txt, line 3: ").says("--delimiter='@~@'");
+    // With a delimiter that no text holds there are all three.
+    let text =
+        table(&[good("1"), good("2").with("JobName", "ab").with("Comment", "cd"), good("3")]);
+    let text = text.replace('|', "@~@").replace("@~@ab@~@", "@~@a|b@~@");
+    test.file("work/whole.txt", text.as_bytes());
+    let shown = test.run(&["overview", "--from", "whole.txt"]);
+    shown.ends(0).says("3 runs of 2 workloads");
+    assert!(!shown.all().contains("could not be read"), "{}", shown.all());
+}
+
+#[test]
+fn where_settings_are_looked_for_is_told() {
+    let test = Test::new("looked-for");
+    let shown = test.run(&["config", "show"]);
+    shown.ends(0).says("/etc/jobwise/config.toml (not there)").says("energy.cpu_watts not set");
+    let own = test.file("home/.config/jobwise/config.toml", b"[energy]\ncpu_watts = 7\n");
+    let told = test.run(&["config", "show", "--json"]).ends(0).json();
+    let expected = serde_json::json!({"path": own.display().to_string(), "read": true});
+    assert_eq!(told["files"][1], expected);
 }

@@ -3,10 +3,13 @@
 //! Measured is what all tasks and steps of a run used on one node, as [`Run::node_memory`] says. A
 //! run that was killed for memory needed its limit or more. That is withdrawn when later runs of the
 //! same limit, or a smaller one, completed: then the two kinds contradict each other, and the request
-//! stays as it is.
+//! stays as it is. Tasks of one array, and what else was submitted in the same second, are no later
+//! evidence for each other: they are one mixed lot, of which the largest decide.
+
+use std::collections::{BTreeMap, HashMap};
 
 use crate::model::request::{after_memory_limit, round_memory};
-use crate::model::{Bytes, MemoryScope, Run};
+use crate::model::{Bytes, MemoryScope, Run, RunPart};
 use crate::text;
 
 use super::estimate::{Estimate, Measured};
@@ -21,6 +24,10 @@ const AT_THE_LIMIT: f64 = 0.95;
 const DOUBTFUL: usize = 3;
 /// And at least this share of all.
 const DOUBTFUL_SHARE: f64 = 0.2;
+
+/// Where a larger share of the runs that count died with no more than is asked for now, what is asked
+/// for is not about right.
+const DEAD_SHARE: f64 = 0.1;
 
 pub(super) fn advise(subject: &Subject<'_>, cores: &Advice, nodes: Option<&Advice>) -> Advice {
     let last = subject.last;
@@ -85,6 +92,13 @@ pub(super) fn advise(subject: &Subject<'_>, cores: &Advice, nodes: Option<&Advic
     };
     if !seen.withdrawn.is_empty() && matches!(verdict, Verdict::Raise | Verdict::Lower) {
         verdict = Verdict::Keep;
+    }
+    if verdict == Verdict::Keep && seen.is_deadly(per_node.unwrap_or(u64::MAX)) {
+        because.push_str(
+            ": with the same request some die and some complete, so what differs \
+                          between them decides what the next needs",
+        );
+        return Advice::unknown(flag, now, all.len(), because);
     }
     let full = current.zip(needed).is_some_and(|(current, needed)| {
         float(needed) >= float(current) * AT_THE_LIMIT && needed <= current
@@ -162,6 +176,13 @@ impl Seen {
         self.above >= DOUBTFUL && many && self.killed.len() < LEAST_RUNS
     }
 
+    /// Whether more than a small share of the runs died with no more than a limit, or with more.
+    fn is_deadly(&self, limit: u64) -> bool {
+        let dead = self.killed.iter().chain(&self.withdrawn).filter(|died| **died >= limit).count();
+        let of = self.measured.len() + self.killed.len() + self.withdrawn.len();
+        float(dead as u64) > float(of as u64) * DEAD_SHARE
+    }
+
     fn notes(&self) -> String {
         let runs = |count: usize| text::count(count as u64, "run");
         let mut notes = String::new();
@@ -189,17 +210,17 @@ fn seen(subject: &Subject<'_>) -> Seen {
     let mut seen =
         Seen { measured: Measured::default(), killed: Vec::new(), withdrawn: Vec::new(), above: 0 };
     // From the last run back, with the limits at which runs after the one at hand completed.
-    let mut completed: Vec<u64> = Vec::new();
+    let mut completed = Completed::default();
     for run in subject.ended.iter().rev() {
         let limit = run.memory_per_node();
         if run.out_of_memory {
             let Some(limit) = limit else { continue };
-            let held = completed.iter().filter(|later| **later <= limit).count();
+            let held = completed.apart_from(Lot::of(run), limit);
             if held >= LEAST_RUNS { &mut seen.withdrawn } else { &mut seen.killed }.push(limit);
             continue;
         }
         if run.is_completed() {
-            completed.extend(limit);
+            completed.add(Lot::of(run), limit);
         }
         // What did nothing says nothing of what its work needs.
         let long =
@@ -224,6 +245,49 @@ fn seen(subject: &Subject<'_>) -> Seen {
         seen.measured.complete.push(floor);
     }
     seen
+}
+
+/// What was submitted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Lot {
+    /// The tasks of an array.
+    Array(u32),
+    /// Jobs of one second.
+    At(u32),
+}
+
+impl Lot {
+    fn of(run: &Run) -> Option<Self> {
+        match run.part {
+            RunPart::Task(_) => Some(Self::Array(run.number)),
+            _ => run.submitted.get().map(Self::At),
+        }
+    }
+}
+
+/// How many runs completed at each limit: all of them, and those of each lot.
+#[derive(Debug, Default)]
+struct Completed {
+    all: BTreeMap<u64, usize>,
+    lots: HashMap<Lot, BTreeMap<u64, usize>>,
+}
+
+impl Completed {
+    fn add(&mut self, lot: Option<Lot>, limit: Option<u64>) {
+        let Some(limit) = limit else { return };
+        *self.all.entry(limit).or_default() += 1;
+        if let Some(lot) = lot {
+            *self.lots.entry(lot).or_default().entry(limit).or_default() += 1;
+        }
+    }
+
+    /// Those with no more than a limit that are of another lot.
+    fn apart_from(&self, lot: Option<Lot>, limit: u64) -> usize {
+        let up_to = |limits: &BTreeMap<u64, usize>| limits.range(..=limit).map(|(_, n)| n).sum();
+        let own: usize = lot.and_then(|lot| self.lots.get(&lot)).map_or(0, up_to);
+        let all: usize = up_to(&self.all);
+        all.saturating_sub(own)
+    }
 }
 
 fn measured_limits(ended: &[&Run]) -> impl Iterator<Item = u64> {

@@ -1,4 +1,7 @@
 //! `--time`.
+//!
+//! How long a run would have taken that broke on its way nobody knows. So less time is advised only
+//! where enough runs completed, and most of those that ran to an end of their own did.
 
 use crate::model::request::{after_time_limit, round_time};
 use crate::model::{Allowance, BaseState, Limits, Span};
@@ -6,6 +9,9 @@ use crate::text;
 
 use super::estimate::Measured;
 use super::{Advice, Amount, Flag, LEAST_RUNS, Subject, TIGHT, Verdict, WORTH, evidence, float};
+
+/// Fewer completed runs are no reason to ask for less.
+const LEAST_COMPLETED: usize = 5;
 
 pub(super) fn advise(subject: &Subject<'_>) -> Advice {
     let now = match subject.last.limit {
@@ -15,7 +21,7 @@ pub(super) fn advise(subject: &Subject<'_>) -> Advice {
     };
     let mut measured = Measured::default();
     let mut reached: Vec<u64> = Vec::new();
-    let mut hung = 0;
+    let (mut hung, mut broke) = (0, 0);
     for run in subject.ended {
         let Some(elapsed) = run.elapsed.get().map(u64::from) else { continue };
         if subject.hung(run) {
@@ -31,7 +37,7 @@ pub(super) fn advise(subject: &Subject<'_>) -> Advice {
             // Ended by what has nothing to do with how long it takes.
             BaseState::Preempted | BaseState::NodeFail => measured.at_least.push(elapsed),
             // It broke, or its owner gave it up: how long it would have taken is not known at all.
-            _ => {}
+            _ => broke += usize::from(run.is_failure()),
         }
     }
     let told = measured.complete.len() + reached.len();
@@ -75,6 +81,23 @@ pub(super) fn advise(subject: &Subject<'_>) -> Advice {
             + ": as many as reached it, so those may have stood still as well, which more time \
                does not mend";
         return Advice::unknown(Flag::Time, now, told, because);
+    }
+    let completed = measured.complete.len();
+    if verdict == Verdict::Lower && (completed < LEAST_COMPLETED || completed < broke) {
+        let because = if completed < broke {
+            let broke = text::count(broke as u64, "run");
+            format!(
+                "{because}; {broke} broke on the way, and how long they would have taken nobody \
+                 knows"
+            )
+        } else {
+            format!("{because}; less is advised from {LEAST_COMPLETED} completed runs on")
+        };
+        return Advice {
+            most: Some(seconds_of(estimate.most)),
+            quantile: estimate.quantile.map(seconds_of),
+            ..Advice::unknown(Flag::Time, now, estimate.runs, because)
+        };
     }
     let most = subject.limits.and_then(Limits::longest);
     if let Some(most) = most.filter(|most| wanted > most.value.as_seconds())

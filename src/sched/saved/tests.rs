@@ -270,6 +270,33 @@ fn what_cannot_be_read_is_counted_and_told() {
     assert_eq!((history.rows.read, history.rows.unreadable, history.rows.orphans), (5, 1, 1));
     let codes: Vec<&str> = history.notices.iter().map(|notice| notice.code).collect();
     assert_eq!(codes, ["unreadable-rows", "orphan-steps"]);
+    // The heading is line 1.
+    let told = &history.notices[0].text;
+    assert!(told.starts_with("1 record could not be read: "), "{told}");
+    assert!(told.ends_with(", line 3: 3 columns of 4"), "{told}");
+}
+
+#[test]
+fn where_it_was_is_told_of_the_first_losses_of_all_files() {
+    let heading = "JobID|State|Comment|JobName";
+    let torn = |number: u32| format!("{number}|FAILED");
+    let first = rows(heading, &[&torn(1), "2|FAILED|a|b|c|d", "3|FAILED||good"]);
+    let second = rows(heading, &[&torn(4), &torn(5), &torn(6)]);
+    let json = br#"{"jobs": [{"job_id": 7, "state": {"current": ["FAILED"]}}, {"name": "x"}]}"#;
+    let history = load(&[first, second, json.to_vec()]);
+    assert_eq!((history.runs.len(), history.rows.unreadable), (2, 6));
+    let notice = &history.notices[0];
+    for part in [
+        "6 records could not be read: ",
+        ", line 2: 2 columns of 4; ",
+        ", line 3: 6 columns for 4: some text in it holds the delimiter; ",
+        "; and 3 more",
+    ] {
+        assert!(notice.text.contains(part), "{part}: {}", notice.text);
+    }
+    assert!(notice.hint.as_ref().is_some_and(|hint| hint.contains("--delimiter='@~@'")));
+    let json = load(&[json.to_vec()]);
+    assert!(json.notices[0].text.ends_with(", job 2 of the list: no job id"));
 }
 
 #[test]

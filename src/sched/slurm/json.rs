@@ -26,8 +26,8 @@ type Fields = BTreeMap<String, String>;
 /// What a document lacks beside the jobs that it gave.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::sched) struct Lacking {
-    /// Jobs that could not be read.
-    pub(in crate::sched) unreadable: usize,
+    /// Jobs that could not be read: their places in the list, from one on.
+    pub(in crate::sched) unreadable: Vec<u64>,
     /// Jobs whose exit code the data parser lost.
     pub(in crate::sched) exits: usize,
 }
@@ -35,20 +35,20 @@ pub(in crate::sched) struct Lacking {
 /// Reads a document; says what it lacks.
 pub(in crate::sched) fn read(bytes: &[u8], loader: &mut Loader) -> Result<Lacking, String> {
     let mut lacking = Lacking::default();
+    let mut place = 0;
     let mut take = |found: Found| match found {
         Found::Release(release) => loader.read_as(reading(release)),
-        Found::Job(job) => match rows(&job) {
-            Some(rows) => {
-                let layout = Layout::whole();
-                // A signal is told all the same.
-                let has_lost = at(&job, "exit_code/status").as_str() == Some("SUCCESS");
-                lacking.exits += usize::from(has_lost);
-                for row in &rows {
-                    loader.add(&Row::from_fields(&layout, row));
-                }
+        Found::Job(job) => {
+            place += 1;
+            let Some(rows) = rows(&job) else { return lacking.unreadable.push(place) };
+            let layout = Layout::whole();
+            // A signal is told all the same.
+            let has_lost = at(&job, "exit_code/status").as_str() == Some("SUCCESS");
+            lacking.exits += usize::from(has_lost);
+            for row in &rows {
+                loader.add(&Row::from_fields(&layout, row));
             }
-            None => lacking.unreadable += 1,
-        },
+        }
     };
     take(Found::Release(Release { at_least: None, before: None }));
     let bytes = finite(bytes);

@@ -72,6 +72,7 @@ pub use probe::{Answer, Probe, Question};
 pub use unnamed::unnamed;
 
 pub(super) use past::keep;
+pub(super) use rows::{DELIMITED, Unread};
 pub(super) use runs::Loader;
 pub(super) use saved::{Heading, TextReader};
 

@@ -21,6 +21,8 @@ use super::values;
 
 /// Between two columns.
 pub(super) const DELIMITER: &str = "@~@";
+/// Why a record has too many columns.
+pub(in crate::sched) const DELIMITED: &str = "some text in it holds the delimiter";
 /// A record that is longer was not printed by Slurm.
 const LONGEST: usize = 16 << 20;
 
@@ -95,6 +97,27 @@ pub(super) fn read<'l>(output: &[u8], layout: &'l Layout) -> (Vec<Row<'l>>, usiz
     (rows, unreadable)
 }
 
+/// What could not be read: how much, and where the first of it is.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(in crate::sched) struct Unread {
+    /// How many records.
+    pub(in crate::sched) count: usize,
+    /// The line on which each of the first began, and why it could not be read.
+    pub(in crate::sched) first: Vec<(u64, String)>,
+}
+
+impl Unread {
+    /// So many are told of with their lines.
+    pub(in crate::sched) const TOLD: usize = 3;
+
+    fn add(&mut self, line: u64, why: impl FnOnce() -> String) {
+        self.count += 1;
+        if self.first.len() < Self::TOLD {
+            self.first.push((line, why()));
+        }
+    }
+}
+
 /// Reads records while they come, in pieces that may end anywhere.
 #[derive(Debug)]
 pub(super) struct Reader<'l> {
@@ -113,7 +136,10 @@ pub(super) struct Reader<'l> {
     /// Where the search for that end goes on.
     searched: usize,
     cells: Vec<(usize, usize)>,
-    unreadable: usize,
+    /// Lines so far, and that on which the open record began.
+    number: u64,
+    begun: u64,
+    unread: Unread,
 }
 
 impl<'l> Reader<'l> {
@@ -128,7 +154,9 @@ impl<'l> Reader<'l> {
             line: 0,
             searched: 0,
             cells: Vec::new(),
-            unreadable: 0,
+            number: 0,
+            begun: 0,
+            unread: Unread::default(),
         }
     }
 
@@ -150,7 +178,8 @@ impl<'l> Reader<'l> {
         }
         // What is too long for a record is given up; so is a line that does not end.
         if text.len() - record.unwrap_or(line) > LONGEST {
-            self.unreadable += 1;
+            let begun = if record.is_some() { self.begun } else { self.number + 1 };
+            self.unread.add(begun, || "longer than any record of Slurm".to_owned());
             (record, line) = (None, text.len());
         }
         let kept = record.unwrap_or(line);
@@ -160,7 +189,12 @@ impl<'l> Reader<'l> {
     }
 
     /// Passes on the last record; says how many could not be read.
-    pub(super) fn finish(mut self, sink: &mut dyn FnMut(Row<'_>)) -> usize {
+    pub(super) fn finish(self, sink: &mut dyn FnMut(Row<'_>)) -> usize {
+        self.end(sink).count
+    }
+
+    /// Passes on the last record; says what could not be read, and where it was.
+    pub(super) fn end(mut self, sink: &mut dyn FnMut(Row<'_>)) -> Unread {
         let text = std::mem::take(&mut self.rest);
         let mut record = self.open.then_some(0);
         if self.line < text.len() {
@@ -171,7 +205,7 @@ impl<'l> Reader<'l> {
             let end = text.len() - usize::from(text.ends_with(b"\n"));
             self.close(&text[begin..end.max(begin)], sink);
         }
-        self.unreadable
+        self.unread
     }
 
     /// Takes a line: it begins a record, or belongs to the one that is open.
@@ -185,17 +219,20 @@ impl<'l> Reader<'l> {
         let begin = line.start;
         let line = &text[line];
         let heading = self.heading.as_deref() == Some(line);
+        self.number += 1;
         if heading || opens_record(line, self.delimiter.as_bytes(), self.id) {
             if let Some(open) = *record {
                 self.close(&text[open..begin - 1], sink);
             }
             *record = (!heading).then_some(begin);
+            self.begun = self.number;
         } else if record.is_none() && !line.trim_ascii().is_empty() {
             if self.id > 0 {
                 // Perhaps a record whose first lines end before its id.
                 *record = Some(begin);
+                self.begun = self.number;
             } else {
-                self.unreadable += 1;
+                self.unread.add(self.number, || "no job id at its begin".to_owned());
             }
         }
     }
@@ -205,17 +242,19 @@ impl<'l> Reader<'l> {
         let text =
             str::from_utf8(record).map_or_else(|_| String::from_utf8_lossy(record), Cow::Borrowed);
         let mut rest = &text[..];
+        let mut line = self.begun;
         // Text before the id may have lines of its own: then several records were taken for one.
         while self.id > 0
             && let Some(end) = self.end_of_first(rest)
         {
-            self.take(&rest[..end], sink);
+            self.take(&rest[..end], line, sink);
+            line += memchr_iter(b'\n', &rest.as_bytes()[..=end]).count() as u64;
             rest = &rest[end + 1..];
         }
-        self.take(rest, sink);
+        self.take(rest, line, sink);
     }
 
-    fn take(&mut self, text: &str, sink: &mut dyn FnMut(Row<'_>)) {
+    fn take(&mut self, text: &str, line: u64, sink: &mut dyn FnMut(Row<'_>)) {
         let mut cells = std::mem::take(&mut self.cells);
         split(text, self.delimiter, &mut cells);
         // Too many columns: some text holds the delimiter.
@@ -224,12 +263,20 @@ impl<'l> Reader<'l> {
             let (text, cells) = (Cow::Borrowed(text), Cow::Borrowed(cells.as_slice()));
             sink(Row { layout: self.layout, text, cells });
         } else {
-            self.unreadable += 1;
+            let (found, wanted) = (cells.len(), self.layout.len());
+            self.unread.add(line, || {
+                if found < wanted {
+                    format!("{found} columns of {wanted}")
+                } else {
+                    format!("{found} columns for {wanted}: {DELIMITED}")
+                }
+            });
         }
         self.cells = cells;
     }
 
-    /// Where a record ends behind which another one begins: the end of a line in its last column.
+    /// Where a record ends behind which another one begins: the end of a line in its last column,
+    /// best such that an id follows where it belongs.
     fn end_of_first(&self, text: &str) -> Option<usize> {
         /// Nobody's text in the last column has more lines.
         const LINES: usize = 1000;
@@ -238,11 +285,13 @@ impl<'l> Reader<'l> {
         let last = self.layout.len().checked_sub(2)?;
         let (begin, end) = (delimiters.nth(last)?, delimiters.next()?);
         let lines = memchr_iter(b'\n', &text.as_bytes()[begin..end]).take(LINES);
-        lines.map(|at| begin + at).find(|at| {
-            let second = &text[at + 1..];
-            second.match_indices(self.delimiter).nth(last).is_some()
-                && opens_record(second.as_bytes(), delimiter, self.id)
-        })
+        let mut ends = lines
+            .map(|at| begin + at)
+            .filter(|at| text[at + 1..].match_indices(self.delimiter).nth(last).is_some());
+        // No text holds a whole record: what comes is one even where its id is not in its place.
+        let first = ends.next()?;
+        let opens = |at: &usize| opens_record(&text.as_bytes()[at + 1..], delimiter, self.id);
+        std::iter::once(first).chain(ends).find(opens).or(Some(first))
     }
 
     /// Joins cells that are one text with delimiters in it, if only one text can be that one.
@@ -378,11 +427,42 @@ mod tests {
     }
 
     #[test]
+    fn a_record_whose_id_is_not_in_its_place_is_not_part_of_the_one_before() {
+        let columns = ["Account", "Comment", "JobID", "State", "ExitCode", "JobName"];
+        let layout = Layout::named(&columns).expect("a heading");
+        let mut reader = Reader::new(&layout, "|");
+        let mut names = Vec::new();
+        let mut take = |row: Row<'_>| names.push(row.get(Field::Name).to_owned());
+        reader
+            .feed(b"p||1|COMPLETED|0:0|a\np|c|d|2|FAILED|1:0|x|y\np||3|FAILED|1:0|c\n", &mut take);
+        let unread = reader.end(&mut take);
+        let first = unread.first.first().map(|(line, _)| *line);
+        assert_eq!(
+            (names, unread.count, first),
+            (vec!["a".to_owned(), "c".to_owned()], 1, Some(2))
+        );
+    }
+
+    #[test]
     fn a_record_that_cannot_be_read_is_counted_and_costs_no_other() {
         let output = "garbage\n1@~@FAILED@~@1:0@~@cut\n2@~@FAILED@~@1:0@~@good@~@\n\
                       3@~@FAILED@~@1:0@~@has@~@the@~@delimiter\n";
         assert_eq!(names(output), (vec!["good".to_owned()], 3));
         assert_eq!(names(""), (vec![], 0));
+        let layout = layout();
+        let mut reader = Reader::new(&layout, DELIMITER);
+        reader.feed(output.as_bytes(), &mut |_| ());
+        let unread = reader.end(&mut |_| ());
+        let told: Vec<(u64, &str)> =
+            unread.first.iter().map(|(line, why)| (*line, why.as_str())).collect();
+        assert_eq!(
+            told,
+            [
+                (1, "no job id at its begin"),
+                (2, "4 columns of 5"),
+                (4, "6 columns for 5: some text in it holds the delimiter"),
+            ]
+        );
     }
 
     proptest! {

@@ -5,7 +5,7 @@ use super::fields::Layout;
 use super::quirks;
 use super::records::Reading;
 use super::release::Release;
-use super::rows::{self, Reader, opens_record};
+use super::rows::{self, Reader, Unread, opens_record};
 
 /// Delimiters that people choose; the ones that users write least come first.
 const DELIMITERS: [&str; 7] = [rows::DELIMITER, "\u{1f}", "\u{1e}", "\t", "|", ";", ","];
@@ -91,8 +91,8 @@ impl<'h> TextReader<'h> {
         self.reader.feed(piece, &mut |row| loader.add(&row));
     }
 
-    /// Takes the last record; says how many could not be read.
-    pub(in crate::sched) fn finish(self, loader: &mut Loader) -> usize {
-        self.reader.finish(&mut |row| loader.add(&row))
+    /// Takes the last record; says what could not be read.
+    pub(in crate::sched) fn finish(self, loader: &mut Loader) -> Unread {
+        self.reader.end(&mut |row| loader.add(&row))
     }
 }

@@ -142,7 +142,7 @@ fn runs_that_broke_off_count_as_long_as_they_were_seen() {
     // third took longer than an hour; but of four that were there at an hour two ended, which leaves
     // one half (Kaplan and Meier), and at a risk of 0.4 that is too many: two hours, + 30 %.
     let cut = runs(4, |number, run| {
-        run.limit = Allowance::Seconds(10 * HOUR);
+        run.limit = Allowance::Seconds(2 * HOUR);
         match number {
             2 => run.state = BaseState::Preempted,
             3 => run.elapsed = Maybe::some(2 * HOUR),
