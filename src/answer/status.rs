@@ -34,6 +34,8 @@ pub struct Status {
     /// The nodes of queues that are not closed to the caller; of what is free there, what limits
     /// leave.
     pub yours: Sums,
+    /// Whether limits leave less than is free there.
+    pub limited: bool,
     /// How many queues stand where, hidden ones among them: the terms add up.
     pub terms: BTreeMap<Term, u64>,
     /// How many of them are hidden and not told one by one.
@@ -76,7 +78,8 @@ pub fn status(
         .nodes
         .iter()
         .filter(|free| free.node.partitions.iter().any(|name| open.contains(name.as_str())));
-    let mut yours = Sums::of(mine.clone());
+    let all = Sums::of(mine.clone());
+    let mut yours = all.clone();
     limit(&mut yours, &cluster, &gates, &queues, mine.map(Arc::as_ref));
     if !frees.unclear_reservations.is_empty() {
         notices.push(Notice::warning(
@@ -96,6 +99,7 @@ pub fn status(
         identity: cluster.identity.clone(),
         accounts: (!cluster.lacks(Reading::Associations)).then_some(accounts),
         nodes: Sums::of(&frees.nodes),
+        limited: yours != all,
         yours,
         terms,
         hidden: hidden.len(),

@@ -42,7 +42,8 @@ impl Report for Status {
         }
         page.entry("partitions", MARGIN, Label::Plain, &terms(self))?;
         page.entry("nodes", MARGIN, Label::Plain, &classes(&self.nodes))?;
-        page.entry("yours", MARGIN, Label::Strong, &free(&self.yours))?;
+        let limits = if self.limited { "; limits leave you no more" } else { "" };
+        page.entry("yours", MARGIN, Label::Strong, &format!("{}{limits}", free(&self.yours)))?;
         if let Some(access) = &self.access {
             page.entry("access", MARGIN, Label::Dim, &access.told())?;
         }

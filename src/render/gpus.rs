@@ -95,7 +95,7 @@ fn row(stock: &Stock) -> Vec<Cell> {
     let queues: Vec<&str> = stock.open_in.iter().map(String::as_str).collect();
     let queues = match (queues.is_empty(), stock.closed_in.is_empty()) {
         (false, _) => queues.join(" "),
-        (true, false) => "none open to you".to_owned(),
+        (true, false) => "none for you".to_owned(),
         (true, true) => String::new(),
     };
     let mut cells = vec![

@@ -171,6 +171,16 @@ impl Report for Places {
         if !reasons.is_empty() {
             page.gap()?;
         }
+        // Many queues lack the same thing.
+        let mut lacking: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        let (same, reasons): (Vec<&Placement>, Vec<&Placement>) = reasons
+            .into_iter()
+            .partition(|p| p.verdict == Verdict::WrongHardware && p.fit.wrong.len() == 1);
+        for place in same {
+            for why in place.fit.wrong.keys() {
+                lacking.entry(why).or_default().push(&place.queue);
+            }
+        }
         for place in reasons {
             let waiting = match (place.verdict, place.waiting) {
                 (Verdict::Queue, 1) => "; 1 job waits there".to_owned(),
@@ -180,6 +190,9 @@ impl Report for Places {
             let line = format!("{}: {}{waiting}", place.queue, place.because);
             page.entry("", 0, Label::Plain, &line)?;
             remedies(page, place)?;
+        }
+        for (why, queues) in lacking {
+            page.entry("", 0, Label::Plain, &format!("{}: {why}", text::join(&queues, "and")))?;
         }
         if !self.elsewhere.is_empty() {
             page.gap()?;

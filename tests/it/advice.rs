@@ -2,8 +2,9 @@
 //!
 //! On the demo cluster (`fixtures/demo/make-cluster`): ada's jobs hold the 6 GPUs that QOS `gpucap`,
 //! which is that of partition `gpu`, allows one user. Free there are 4 GPUs of gpu05, 3 of gpu06 and 2
-//! of gpu01; only gpu01 is in `gpu-long`, too, which limits nobody. The 4 A100s of mix01 are in `mix`
-//! alone, which takes no job from this host.
+//! of gpu01; only gpu01 is in `gpu-long`, too, which has no such limit. The 2 A100s and 2 V100s of mix01
+//! are in `mix` alone, which takes no job from this host. Account physics may have 512 cores, its jobs
+//! have 121.
 
 use crate::run::{Shown, Test};
 
@@ -31,6 +32,11 @@ fn all_that_is_in_the_way_is_told_beside_the_first_remedy() {
 fn what_is_yours_is_what_limits_and_closed_partitions_leave() {
     let status = demo("advice-yours", &["status", "--json"]).json();
     assert_eq!(status["yours"]["gpus_free"], 2);
+    // 512 - 121 = 391 for physics, and the 60 of mig01, which teaching is charged for.
+    assert_eq!(
+        (status["yours"]["cpus_free"].as_u64(), &status["limited"]),
+        (Some(451), &true.into())
+    );
     let queues = status["queues"].as_array().expect("queues");
     let gpu = queues.iter().find(|queue| queue["name"] == "gpu").expect("there");
     assert_eq!(
@@ -39,7 +45,8 @@ fn what_is_yours_is_what_limits_and_closed_partitions_leave() {
     );
     demo("advice-yours", &["status"])
         .ends(0)
-        .says("2 of 23 GPUs")
+        .says("451 of 1760 cores free, 2 of 23 GPUs")
+        .says("limits leave you no more")
         .says("gpu: of 9 free GPUs limits leave you 0 (QOS gpucap MaxTRESPerUser)");
     let gpus = demo("advice-yours", &["gpus", "--json"]).json();
     let models = gpus["models"].as_array().expect("models");
@@ -98,9 +105,9 @@ fn help_says_that_dry_runs_are_made_and_how_to_do_without() {
 
 #[test]
 fn what_is_near_is_shown_before_what_has_not_the_hardware() {
-    // mix01 has four free A100s, and only the host is wrong: two words that help.
-    let near = demo("advice-near", &["where", "--declared", "-g", "a100:4", "-t", "1h"]);
-    near.says("BLOCKED mix").says("WRONG HW").says("FITS: nodes with room now/needed");
+    // mix01 has two free A100s, and only the host is wrong: that is worth knowing.
+    let near = demo("advice-near", &["where", "--declared", "-g", "a100:2", "-t", "1h"]);
+    near.says("BLOCKED mix").says("6 WRONG HW").says("FITS: nodes with room now/needed");
     let rows = near.stdout.lines().filter(|line| line.starts_with("WRONG HW"));
     assert_eq!(rows.count(), 0, "{}", near.all());
     assert!(!near.stdout.contains("ACCESS") && !near.stdout.contains("not asked"));
@@ -109,7 +116,7 @@ fn what_is_near_is_shown_before_what_has_not_the_hardware() {
     unsure.ends(1).says("not known whether in gpu-long");
     assert!(!unsure.stdout.contains("NOWHERE"), "{}", unsure.all());
     let none = demo("advice-near", &["where", "-g", "h100:1"]);
-    none.ends(1).says("no GPU of type h100 (node Gres)");
+    none.ends(1).says("gpu, gpu-long and mig: no GPU of type h100 (node Gres)");
 }
 
 #[test]
