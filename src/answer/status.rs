@@ -80,7 +80,8 @@ pub fn status(
         .filter(|free| free.node.partitions.iter().any(|name| open.contains(name.as_str())));
     let all = Sums::of(mine.clone());
     let mut yours = all.clone();
-    limit(&mut yours, &cluster, &gates, &queues, mine.map(Arc::as_ref));
+    let nodes: Vec<&Free<'_>> = mine.map(Arc::as_ref).collect();
+    limit(&mut yours, &cluster, &gates, &queues, &nodes);
     if !frees.unclear_reservations.is_empty() {
         notices.push(Notice::warning(
             "reservation-unclear",
@@ -111,12 +112,12 @@ pub fn status(
 }
 
 /// Takes away what is free and what limits do not leave the caller.
-fn limit<'f, 'c: 'f>(
+fn limit(
     sums: &mut Sums,
     cluster: &Cluster,
     gates: &Gates<'_>,
     queues: &[QueueRow],
-    nodes: impl Iterator<Item = &'f Free<'c>> + Clone,
+    nodes: &[&Free<'_>],
 ) {
     let had = |resource: &str, amount: fn(&Free<'_>) -> u64| {
         let open: BTreeMap<&str, Option<Left>> = queues
@@ -127,8 +128,8 @@ fn limit<'f, 'c: 'f>(
                 (row.name.as_str(), gates.left(queue, &row.way, &row.gates, &[resource]))
             })
             .collect();
-        let giving = nodes.clone().filter(|free| free.class.gives_now());
-        within(giving.map(|free| (free, amount(free))), &open)
+        let giving = nodes.iter().filter(|free| free.class.gives_now());
+        within(giving.map(|free| (*free, amount(free))), &open)
     };
     sums.cpus_free = had("cpu", |free| free.cpus.get().unwrap_or(0));
     sums.gpus_free = had("gres/gpu", |free| free.gpus.get().unwrap_or(0));

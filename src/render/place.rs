@@ -228,7 +228,8 @@ fn remedies(page: &mut Page<'_>, place: &Placement) -> io::Result<()> {
         }
     }
     let fit = &place.fit;
-    if !fit.ever
+    if place.verdict == Verdict::Limit
+        && !fit.ever
         && fit.right > 0
         && fit.unverified == 0
         && !place.because.contains("right hardware")
