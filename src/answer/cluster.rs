@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use super::access::Heard;
 use super::{AnswerError, World, mask};
 use crate::capacity::free::{Class, Free, Frees, Sums};
-use crate::capacity::gates::{Access, Ceiling, Gate, Gates, Term, Way};
+use crate::capacity::gates::{Access, Ceiling, Gate, Gates, Left, Term, Way};
 use crate::model::{
     Allowed, Bytes, Cluster, GresKind, Known, NodeReason, NodeState, Notice, Queue, QueueState,
     Reading, Shape, Span,
@@ -107,6 +107,8 @@ pub struct QueueRow {
     pub max_time_source: String,
     /// What one user may have at once.
     pub at_once: Vec<Ceiling>,
+    /// What limits leave the caller of its GPUs; `None` where they leave all.
+    pub gpus_left: Option<Left>,
     /// The way in that has the least against it.
     pub way: Way,
     /// What is in the way, the hardest first.
@@ -144,6 +146,9 @@ impl QueueRow {
         let (max_time, max_time_source) = gates.longest(queue, &access.way);
         let declared = queue.node_count.get().filter(|declared| *declared != sums.nodes);
         let at_once = gates.ceilings(queue, &access.way);
+        let gpus_left = gates
+            .left(queue, &access.way, &access.gates, &["gres/gpu"])
+            .filter(|left| left.amount < sums.gpus_free);
         Self {
             name: queue.name.clone(),
             state: queue.state.clone(),
@@ -157,11 +162,17 @@ impl QueueRow {
             gpu_models: gpu_models.collect(),
             max_time,
             max_time_source,
+            gpus_left,
             at_once,
             way: access.way,
             gates: access.gates,
             heard: None,
         }
+    }
+
+    /// How many GPUs the caller can have: free, and within limits.
+    pub fn gpus_to_have(&self) -> u64 {
+        self.gpus_left.as_ref().map_or(self.nodes.gpus_free, |left| left.amount)
     }
 
     /// Whether jobs of the caller start here, as far as is known.

@@ -22,6 +22,8 @@ pub struct Gpus {
     pub installed: u64,
     /// How many can be had now.
     pub free: u64,
+    /// Those of them that the caller can have, by rules and limits.
+    pub yours: u64,
     /// How many are not identified: they count for no ability.
     pub unidentified: u64,
     /// Each kind, the most numerous first.
@@ -45,6 +47,7 @@ pub fn gpus(world: World<'_>, queues: &[String]) -> Result<Gpus, AnswerError> {
         taken_at: cluster.taken_at,
         installed: sum(|stock| stock.installed),
         free: sum(|stock| stock.free),
+        yours: sum(|stock| stock.yours),
         unidentified: models.iter().filter(|s| !s.identified).map(|s| s.installed).sum(),
         abilities: inventory::reach(&models),
         models,

@@ -17,7 +17,7 @@ use crate::host::FileError;
 use crate::model::{Cluster, DryRun, JobId, Notice, Shape, ShapeError};
 use crate::sched::survey::{self, Candidate, Charge, Survey};
 use crate::sched::{self, Backend, SchedError};
-use crate::script;
+use crate::script::{self, Note, NoteKind};
 use crate::text;
 
 /// A batch script is text; what is larger is not read.
@@ -32,6 +32,8 @@ pub struct Wanted {
     pub shape: Shape,
     /// The script to submit, for the line to paste.
     pub script: Option<String>,
+    /// Who named its partitions, in words: `the script`, `-p`.
+    pub named_by: &'static str,
     /// Only these accounts are tried; empty for all of the caller's.
     pub accounts: Vec<String>,
     /// Whether the scheduler is left alone.
@@ -64,6 +66,11 @@ pub struct Places {
     pub now: bool,
     /// The queues, best first.
     pub placements: Vec<Placement>,
+    /// Other queues that would take it by rules and nodes, where those that were named do not.
+    pub elsewhere: Vec<String>,
+    /// Who named the queues.
+    #[serde(skip)]
+    pub named_by: &'static str,
     /// The change that would let it run now, where one was looked for.
     pub changes: Option<Vec<Possible>>,
     /// Dry runs made.
@@ -135,8 +142,11 @@ pub struct CheckedQueue {
 pub fn shape_of_script(world: World<'_>, path: &Path) -> Result<(Shape, Vec<Notice>), AnswerError> {
     let content = world.machine.open(path)?;
     let bytes = content.read_all(SCRIPT_LIMIT).map_err(|error| FileError::from_io(path, &error))?;
-    let (shape, errors) = script::parse(&bytes).shape();
-    Ok((shape, unreadable(&errors)))
+    let script = script::parse(&bytes);
+    let (shape, errors) = script.shape();
+    let mut notices = unreadable(&errors);
+    notices.extend(mask::notices(script.notes.iter().filter_map(refused).collect()));
+    Ok((shape, notices))
 }
 
 /// What a job asks for: by its script and command line, else by its record.
@@ -151,6 +161,23 @@ pub fn shape_of_job(world: World<'_>, id: &JobId) -> Result<(Shape, Vec<Notice>)
         notices.push(Notice::info("first-record", text));
     }
     Ok((Shape::of_job(job), notices))
+}
+
+/// What makes `sbatch` refuse the script, whatever it asks for.
+fn refused(note: &Note) -> Option<Notice> {
+    let then = match note.kind {
+        NoteKind::UnknownOption(_) => {
+            ": sbatch refuses the script, unless a plugin of the site takes it"
+        }
+        NoteKind::LacksValue(_) => ": sbatch refuses the script",
+        NoteKind::Ambiguous(_)
+        | NoteKind::NotAnOption(_)
+        | NoteKind::DosLineEnds
+        | NoteKind::UnmatchedQuote => "",
+        _ => return None,
+    };
+    let text = format!("line {} of the script: {}{then}", note.line, note.kind);
+    Some(Notice::warning("script-refused", text))
 }
 
 fn unreadable(errors: &[ShapeError]) -> Vec<Notice> {
@@ -240,8 +267,13 @@ pub fn places(world: World<'_>, wanted: Wanted) -> Result<Places, AnswerError> {
     rank::sort(&mut placements);
     let somewhere = placements.iter().any(|placement| placement.reachable);
     let now = placements.iter().any(|placement| placement.verdict == Verdict::RunNow);
+    let elsewhere = if somewhere { Vec::new() } else { elsewhere(&look, shape) };
     let mut changes = None;
-    if wanted.what_if && !now {
+    // What fits needs no cure, whoever could not be asked.
+    let fits = placements
+        .iter()
+        .any(|place| place.reachable && place.verdict == Verdict::NoAnswer && place.fit.now);
+    if wanted.what_if && !now && !fits {
         let mut possible = Vec::new();
         for change in change::changes(&look, shape) {
             let (confirmed, submit) = confirm(&look, &gates, &change, probe, &mut asked);
@@ -269,12 +301,30 @@ pub fn places(world: World<'_>, wanted: Wanted) -> Result<Places, AnswerError> {
         somewhere,
         now,
         placements,
+        elsewhere,
+        named_by: wanted.named_by,
         changes,
         asked,
         can_ask: survey.can_ask,
         all: wanted.all,
         notices,
     })
+}
+
+/// The queues that were not named and would take it, those with room first.
+fn elsewhere(look: &Look<'_>, shape: &Shape) -> Vec<String> {
+    if shape.partitions.is_empty() {
+        return Vec::new();
+    }
+    let anywhere = Shape { partitions: Vec::new(), ..shape.clone() };
+    let mut found = look.judge(&anywhere, false);
+    found.retain(|judged| {
+        !shape.partitions.contains(&judged.queue.name)
+            && judged.access.refusals().next().is_none()
+            && judged.fit.ever
+    });
+    found.sort_by_key(|judged| !judged.fit.now);
+    found.into_iter().map(|judged| judged.queue.name.clone()).collect()
 }
 
 /// Asks the scheduler about a change; whether it would start at once, and how to submit it.

@@ -1,6 +1,7 @@
 //! What can be had of the cluster now, and where is it open to me?
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -8,9 +9,9 @@ use serde::Serialize;
 use super::access::{Access, AccessSummary, confirm};
 use super::cluster::{QueueRow, queue_rows, sort_rows};
 use super::{AnswerError, World};
-use crate::capacity::free::{Frees, Sums};
-use crate::capacity::gates::{Gates, Term};
-use crate::model::{Identity, Notice, Reading};
+use crate::capacity::free::{Free, Frees, Sums};
+use crate::capacity::gates::{Gates, Left, Term, within};
+use crate::model::{Bytes, Cluster, Identity, Notice, Reading};
 use crate::sched::SchedError;
 
 /// The cluster at a glance.
@@ -30,8 +31,11 @@ pub struct Status {
     pub accounts: Option<Vec<String>>,
     /// All nodes: the classes add up.
     pub nodes: Sums,
-    /// The nodes of queues that are not closed to the caller.
+    /// The nodes of queues that are not closed to the caller; of what is free there, what limits
+    /// leave.
     pub yours: Sums,
+    /// Whether limits leave less than is free there.
+    pub limited: bool,
     /// How many queues stand where, hidden ones among them: the terms add up.
     pub terms: BTreeMap<Term, u64>,
     /// How many of them are hidden and not told one by one.
@@ -68,13 +72,16 @@ pub fn status(
     for row in queues.iter().chain(&hidden) {
         *terms.entry(row.term).or_default() += 1;
     }
-    let open: Vec<&str> =
+    let open: BTreeSet<&str> =
         queues.iter().filter(|row| row.is_usable()).map(|row| row.name.as_str()).collect();
-    let open: std::collections::BTreeSet<&str> = open.into_iter().collect();
     let mine = frees
         .nodes
         .iter()
         .filter(|free| free.node.partitions.iter().any(|name| open.contains(name.as_str())));
+    let all = Sums::of(mine.clone());
+    let mut yours = all.clone();
+    let nodes: Vec<&Free<'_>> = mine.map(Arc::as_ref).collect();
+    limit(&mut yours, &cluster, &gates, &queues, &nodes);
     if !frees.unclear_reservations.is_empty() {
         notices.push(Notice::warning(
             "reservation-unclear",
@@ -93,7 +100,8 @@ pub fn status(
         identity: cluster.identity.clone(),
         accounts: (!cluster.lacks(Reading::Associations)).then_some(accounts),
         nodes: Sums::of(&frees.nodes),
-        yours: Sums::of(mine),
+        limited: yours != all,
+        yours,
         terms,
         hidden: hidden.len(),
         shown: shown.unwrap_or(queues.len()),
@@ -101,4 +109,29 @@ pub fn status(
         access: access.map(Access::summary),
         notices,
     })
+}
+
+/// Takes away what is free and what limits do not leave the caller.
+fn limit(
+    sums: &mut Sums,
+    cluster: &Cluster,
+    gates: &Gates<'_>,
+    queues: &[QueueRow],
+    nodes: &[&Free<'_>],
+) {
+    let had = |resource: &str, amount: fn(&Free<'_>) -> u64| {
+        let open: BTreeMap<&str, Option<Left>> = queues
+            .iter()
+            .filter(|row| row.is_usable())
+            .filter_map(|row| Some((row, cluster.queue(&row.name)?)))
+            .map(|(row, queue)| {
+                (row.name.as_str(), gates.left(queue, &row.way, &row.gates, &[resource]))
+            })
+            .collect();
+        let giving = nodes.iter().filter(|free| free.class.gives_now());
+        within(giving.map(|free| (*free, amount(free))), &open)
+    };
+    sums.cpus_free = had("cpu", |free| free.cpus.get().unwrap_or(0));
+    sums.gpus_free = had("gres/gpu", |free| free.gpus.get().unwrap_or(0));
+    sums.memory_free = Bytes(had("mem", |free| free.memory.get().unwrap_or_default().0));
 }

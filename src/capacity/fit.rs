@@ -313,10 +313,10 @@ impl<'s> Demand<'s> {
             };
             let what = if wanted.name == "gpu" { "GPU" } else { &wanted.name };
             if count(None) == 0 {
-                return format!("no {what}");
+                return format!("no {what} (node Gres)");
             }
             if let Some(kind) = wanted.kind.as_deref().filter(|kind| count(Some(kind)) == 0) {
-                return format!("no {what} of type {kind}");
+                return format!("no {what} of type {kind} (node Gres)");
             }
             let needed = match wanted.per {
                 Per::Task => wanted.count.saturating_mul(self.least_tasks()),
@@ -600,12 +600,12 @@ pub(super) mod tests {
                 (0, wrong("GPUs without bf16")),
                 (0, Hardware::Unverified),
                 (0, Hardware::Right),
-                (0, wrong("no GPU")),
+                (0, wrong("no GPU (node Gres)")),
             ]
         );
         let typed = judged(&cluster, &shape(&[("gres", "gpu:a100:8"), ("mem", "1G")]));
         assert_eq!(typed[2].1, wrong("4 of 8 GPUs"));
-        assert_eq!(typed[0].1, wrong("no GPU of type a100"));
+        assert_eq!(typed[0].1, wrong("no GPU of type a100 (node Gres)"));
         let big = judged(&cluster, &shape(&[("cpus-per-task", "32"), ("mem", "1G")]));
         assert_eq!(big[3].1, wrong("16 cores"));
         let away = judged(&cluster, &shape(&[("exclude", "g[1-3]"), ("constraint", "intel&ib")]));

@@ -10,6 +10,7 @@
 
 mod limits;
 mod queue;
+mod room;
 mod usage;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use serde::Serialize;
 use crate::model::{Association, Cluster, Known, Qos, Queue, Shape, Span};
 
 use super::free::{Free, Frees};
+pub use room::{Left, within};
 use usage::Usage;
 
 /// How hard a gate is.

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
-use super::free::Frees;
-use super::gates::{Gates, Term};
+use super::free::{Free, Frees};
+use super::gates::{Access, Gates, Left, Term, within};
 use crate::hardware::{Catalogue, Device, Memory, Watts};
-use crate::model::{Ability, Cluster, GresKind};
+use crate::model::{Ability, Cluster, GresKind, Queue};
 
 /// Devices that are alike.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -37,8 +37,10 @@ pub struct Stock {
     pub nodes: u64,
     /// How many there are.
     pub installed: u64,
-    /// How many can be had now.
+    /// How many can be had now, by whoever is let in.
     pub free: u64,
+    /// Those of them that the caller can have: in queues open by their rules, within limits.
+    pub yours: u64,
     /// How many nobody has and nobody can get, for want of cores or memory beside them.
     pub stranded: u64,
     /// Devices of which it is not known whether they are in use.
@@ -71,15 +73,18 @@ pub fn stocks(
     queues: &[String],
 ) -> Vec<Stock> {
     // What the site hides is told to those who name it.
-    let open: BTreeMap<&str, bool> = cluster
+    let told = |queue: &&Queue| !queue.is_hidden || queues.contains(&queue.name);
+    let access: BTreeMap<&str, (&Queue, Access, bool)> = cluster
         .queues
         .iter()
-        .filter(|queue| !queue.is_hidden || queues.contains(&queue.name))
+        .filter(told)
         .map(|queue| {
-            let term = Term::of(&gates.access(queue, None));
-            (queue.name.as_str(), matches!(term, Term::Open | Term::Unchecked))
+            let access = gates.access(queue, None);
+            let is_open = matches!(Term::of(&access), Term::Open | Term::Unchecked);
+            (queue.name.as_str(), (queue, access, is_open))
         })
         .collect();
+    let mut rooms: BTreeMap<String, Vec<(&Free<'_>, u64)>> = BTreeMap::new();
     let mut known: HashMap<(Option<&str>, &[String]), Device<'_>> = HashMap::new();
     let mut stocks: BTreeMap<String, Stock> = BTreeMap::new();
     for free in &frees.nodes {
@@ -102,7 +107,10 @@ pub fn stocks(
             let stock = stocks.entry(name.clone()).or_insert_with(|| new(name.clone(), device));
             stock.installed += gres.total;
             match left.get() {
-                Some(left) => stock.free += left.min(gres.total),
+                Some(left) => {
+                    stock.free += left.min(gres.total);
+                    rooms.entry(name.clone()).or_default().push((&**free, left.min(gres.total)));
+                }
                 None => stock.unknown += gres.total,
             }
             // Which of several types is stranded is not told; the first that has as many.
@@ -122,13 +130,28 @@ pub fn stocks(
                 stock.nodes += 1;
             }
             for queue in node.partitions.iter() {
-                let Some(&is_open) = open.get(queue.as_str()) else { continue };
-                let names = if is_open { &mut stock.open_in } else { &mut stock.closed_in };
+                let Some((.., is_open)) = access.get(queue.as_str()) else { continue };
+                let names = if *is_open { &mut stock.open_in } else { &mut stock.closed_in };
                 if !names.contains(queue) {
                     names.insert(queue.clone());
                 }
             }
         }
+    }
+    for (name, stock) in &mut stocks {
+        let typed: Vec<String> =
+            stock.labels.iter().map(|label| format!("gres/gpu:{label}")).collect();
+        let names: Vec<&str> =
+            std::iter::once("gres/gpu").chain(typed.iter().map(String::as_str)).collect();
+        let open: BTreeMap<&str, Option<Left>> = stock
+            .open_in
+            .iter()
+            .filter_map(|name| access.get_key_value(name.as_str()))
+            .map(|(name, (queue, access, _))| {
+                (*name, gates.left(queue, &access.way, &access.gates, &names))
+            })
+            .collect();
+        stock.yours = within(rooms.remove(name).unwrap_or_default(), &open);
     }
     let mut stocks: Vec<Stock> = stocks.into_values().collect();
     stocks.sort_by(|a, b| b.installed.cmp(&a.installed).then_with(|| a.name.cmp(&b.name)));
@@ -151,6 +174,7 @@ fn new(name: String, device: &Device<'_>) -> Stock {
         nodes: 0,
         installed: 0,
         free: 0,
+        yours: 0,
         stranded: 0,
         unknown: 0,
         abilities: abilities.collect(),

@@ -350,20 +350,11 @@ impl<'c> Look<'c> {
             }
             Asked::No if fit.now && behind => (
                 Verdict::NoAnswer,
-                "there is room, but for the jobs that wait before it; the scheduler was not asked"
-                    .to_owned(),
+                "there is room, but for the jobs that wait before it".to_owned(),
             ),
-            Asked::No if fit.now => {
-                (Verdict::NoAnswer, "fits now; the scheduler was not asked".to_owned())
-            }
-            Asked::No => {
-                let busy = if fit.busy.is_empty() {
-                    String::new()
-                } else {
-                    format!("{}; ", told_busy(&fit.busy))
-                };
-                (Verdict::NoAnswer, format!("{busy}the scheduler was not asked"))
-            }
+            Asked::No if fit.now => (Verdict::NoAnswer, "fits now".to_owned()),
+            Asked::No if fit.busy.is_empty() => (Verdict::NoAnswer, String::new()),
+            Asked::No => (Verdict::NoAnswer, told_busy(&fit.busy)),
         }
     }
 
@@ -398,7 +389,7 @@ impl<'c> Look<'c> {
 }
 
 /// Nodes with the right hardware, and what keeps them.
-fn too_few(fit: &Fit) -> String {
+pub fn too_few(fit: &Fit) -> String {
     let right = text::count(fit.right, "node");
     let out =
         if fit.busy.is_empty() { String::new() } else { format!(": {}", told_busy(&fit.busy)) };

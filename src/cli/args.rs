@@ -506,6 +506,8 @@ pub(super) enum EnergyMethod {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = place::dry_runs("What it says is used again for 15 minutes \
+    (JOBWISE_ACCESS_TTL=SECONDS); --declared makes none."))]
 pub(super) struct Status {
     /// Show every partition that is open to you, not only the roomiest
     #[arg(long)]
@@ -544,6 +546,8 @@ pub(super) struct Partitions {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = place::dry_runs("What it says is used again for 15 minutes \
+    (JOBWISE_ACCESS_TTL=SECONDS); --declared makes none."))]
 pub(super) struct Queues {
     #[command(flatten)]
     pub(super) of: Partitions,

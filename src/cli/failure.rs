@@ -100,6 +100,9 @@ pub(super) fn of_answer(error: &AnswerError) -> (Exit, Option<String>) {
         AnswerError::NoDryRun => {
             (Exit::CannotAsk, hint("jobwise where judges by rules and nodes without it"))
         }
+        AnswerError::UnknownPlace { nearest: None, name } if is_number(name) => {
+            (Exit::No, hint("only jobs that run or wait are here; of others: jobwise job ID"))
+        }
         AnswerError::UnknownQueue { nearest, .. } | AnswerError::UnknownPlace { nearest, .. } => {
             let hint = nearest.as_ref().map_or_else(
                 || "see: jobwise queues --all".to_owned(),
@@ -127,6 +130,10 @@ pub(super) fn of_answer(error: &AnswerError) -> (Exit, Option<String>) {
             (Exit::No, Some(hint))
         }
     }
+}
+
+fn is_number(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_digit())
 }
 
 fn of_scheduler(error: &SchedError) -> (Exit, Option<String>) {

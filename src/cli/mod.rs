@@ -280,8 +280,8 @@ fn dispatch(cli: &Cli, world: World<'_>, printer: &Printer) -> Result<Exit, Fail
                 place::compare(world, (before, after), printer)
             }
             None => Err(usage(
-                "a recording is a snapshot already".to_owned(),
-                "without --replay your own cluster is asked",
+                "a recording is a snapshot already, and so is the demo cluster".to_owned(),
+                "without --replay and --demo your own cluster is asked",
             )),
         },
         Command::Status(args) => capacity::status(world, args, printer),

@@ -11,6 +11,7 @@ use crate::answer::place::{self, Wanted};
 use crate::answer::{World, snapshot};
 use crate::host::{Recording, Replay};
 use crate::model::{Ability, Bytes, Notice, Shape, Span};
+use crate::sched::survey::BUDGET;
 use crate::text;
 
 /// What a job asks for.
@@ -122,6 +123,7 @@ pub(super) struct ShapeArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = dry_runs("--declared makes none."))]
 pub(super) struct Where {
     #[command(flatten)]
     shape: ShapeArgs,
@@ -140,6 +142,7 @@ pub(super) struct Where {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = dry_runs("jobwise where --declared judges without."))]
 pub(super) struct Check {
     #[command(flatten)]
     shape: ShapeArgs,
@@ -176,6 +179,15 @@ pub(super) enum SnapshotCommand {
         /// The later one
         after: PathBuf,
     },
+}
+
+/// That the scheduler is asked, what that costs, and how to do without.
+pub(super) fn dry_runs(without: &str) -> String {
+    format!(
+        "Dry runs: the scheduler is asked by sbatch --test-only, once for each partition and way to \
+         charge it, at most {BUDGET} times and 3 at a time. Each takes a job id, and starts nothing. \
+         {without}"
+    )
 }
 
 /// Takes a snapshot.
@@ -224,7 +236,7 @@ pub(super) fn check(world: World<'_>, args: &Check, printer: &Printer) -> Result
 
 /// The shape: that of the script or the job, with the flags over it.
 fn wanted(world: World<'_>, args: &ShapeArgs) -> Result<(Wanted, Vec<Notice>), Failure> {
-    let (mut shape, notices) = if let Some(path) = &args.script {
+    let (mut shape, mut notices) = if let Some(path) = &args.script {
         place::shape_of_script(world, path)?
     } else if let Some(id) = &args.job {
         let id = id.parse().map_err(crate::answer::AnswerError::from)?;
@@ -294,13 +306,44 @@ fn wanted(world: World<'_>, args: &ShapeArgs) -> Result<(Wanted, Vec<Notice>), F
         let one = shape.apply("gpus-per-node", Some("1"));
         one.map_err(|error| usage(error.to_string(), error.expected))?;
     }
+    notices.extend(other_meanings(args, &shape));
     let wanted = Wanted {
         script: args.script.as_ref().map(|path| path.display().to_string()),
+        named_by: match (&args.partition, &args.script) {
+            (Some(_), _) => "-p",
+            (None, Some(_)) => "the script",
+            (None, None) => "the job",
+        },
         accounts: args.accounts.clone(),
         shape,
         ..Wanted::default()
     };
     Ok((wanted, notices))
+}
+
+/// Options that look like those of `sbatch` and are read otherwise.
+fn other_meanings(args: &ShapeArgs, shape: &Shape) -> Vec<Notice> {
+    let mut told = Vec::new();
+    let nodes = shape.least_nodes();
+    if args.gpus.is_some() && nodes > 1 {
+        let each = shape.gpus_on_node();
+        let all = each.saturating_mul(nodes);
+        told.push(format!(
+            "--gpus is read as on each node: {each} on each of {nodes}, {all} in all; that of sbatch counts all"
+        ));
+    }
+    let sizes = [
+        ("mem", &args.mem),
+        ("mem-per-cpu", &args.mem_per_cpu),
+        ("mem-per-gpu", &args.mem_per_gpu),
+    ];
+    for (option, size) in sizes {
+        let bare = size.as_ref().filter(|size| size.bytes().all(|byte| byte.is_ascii_digit()));
+        told.extend(bare.map(|size| {
+            format!("--{option} {size} is read as {size}G; sbatch reads a bare number as MiB")
+        }));
+    }
+    told.into_iter().map(|text| Notice::info("other-meaning", text)).collect()
 }
 
 fn gibibytes(option: &str, text: &str) -> Result<Bytes, Failure> {

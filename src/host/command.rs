@@ -161,7 +161,9 @@ pub enum ExecError {
         command: String,
     },
     /// The demo cluster holds no answer.
-    #[error("the demo cluster holds only the jobs that 'jobwise --demo jobs' lists")]
+    #[error(
+        "the demo cluster is a recording and cannot answer this; 'jobwise --demo jobs' lists its jobs"
+    )]
     NotInDemo,
     /// It could not be started or read.
     #[error("'{command}' failed: {reason}")]

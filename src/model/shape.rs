@@ -131,6 +131,10 @@ const UNWEIGHED: [&str; 22] = [
     "tres-per-task",
 ];
 
+/// What a time limit looks like.
+const TIME_LIMIT: &str =
+    "a time limit such as 90 (minutes), 2:30:00 or 1-12 (days-hours) is expected";
+
 impl Shape {
     /// Takes one option of `sbatch` by its long name. An option that says nothing about where a job
     /// may run is passed over.
@@ -175,7 +179,7 @@ impl Shape {
                 self.time = if endless.iter().any(|word| text.eq_ignore_ascii_case(word)) {
                     None
                 } else {
-                    Some(Span::parse_limit(text).map_err(|_| fail("a time limit is expected"))?)
+                    Some(Span::parse_limit(text).map_err(|_| fail(TIME_LIMIT))?)
                 };
             }
             "constraint" => self.constraint = word(),
@@ -554,7 +558,10 @@ mod tests {
         assert_eq!(error("ntasks", "0"), "--ntasks=0: a number from 1 on is expected");
         assert_eq!(error("gres", "gpu::2"), "--gres=gpu::2: [NAME:][TYPE:]COUNT is expected");
         assert_eq!(error("mem", "lots"), "--mem=lots: an amount like 64G is expected");
-        assert_eq!(error("time", "banana"), "--time=banana: a time limit is expected");
+        assert_eq!(
+            error("time", "banana"),
+            "--time=banana: a time limit such as 90 (minutes), 2:30:00 or 1-12 (days-hours) is expected"
+        );
     }
 
     proptest! {

@@ -43,7 +43,8 @@ impl Report for Status {
         }
         page.entry("partitions", MARGIN, Label::Plain, &terms(self))?;
         page.entry("nodes", MARGIN, Label::Plain, &classes(&self.nodes))?;
-        page.entry("yours", MARGIN, Label::Strong, &free(&self.yours))?;
+        let limits = if self.limited { "; limits leave you no more" } else { "" };
+        page.entry("yours", MARGIN, Label::Strong, &format!("{}{limits}", free(&self.yours)))?;
         if let Some(access) = &self.access {
             page.entry("access", MARGIN, Label::Dim, &access.told())?;
         }
@@ -146,7 +147,8 @@ fn free_table(page: &mut Page<'_>, queues: &[&QueueRow], shown: usize) -> io::Re
         .map(|row| {
             let sums = &row.nodes;
             let label = if row.term == Term::Open { Label::Plain } else { Label::Warn };
-            let gpus = if sums.gpus == 0 { String::new() } else { of(sums.gpus_free, sums.gpus) };
+            let gpus =
+                if sums.gpus == 0 { String::new() } else { of(row.gpus_to_have(), sums.gpus) };
             vec![
                 (label, name(row)),
                 (Label::Plain, of(sums.nodes_idle, sums.nodes)),
@@ -162,6 +164,22 @@ fn free_table(page: &mut Page<'_>, queues: &[&QueueRow], shown: usize) -> io::Re
     if queues.len() > shown {
         let line = format!("{} more: --all", queues.len() - shown);
         page.line(&[(Label::Dim, &line)])?;
+    }
+    limited(page, queues.iter().take(shown).copied())
+}
+
+/// Whose limits leave less than is free.
+fn limited<'r>(page: &mut Page<'_>, rows: impl Iterator<Item = &'r QueueRow>) -> io::Result<()> {
+    for row in rows {
+        let Some(left) = &row.gpus_left else { continue };
+        let line = format!(
+            "{}: of {} limits leave you {} ({})",
+            row.name,
+            text::count(row.nodes.gpus_free, "free GPU"),
+            left.amount,
+            left.source
+        );
+        page.entry("", 0, Label::Warn, &line)?;
     }
     Ok(())
 }
@@ -185,8 +203,8 @@ fn term_label(term: Term) -> Label {
 const QUEUE_COLUMNS: [Column; 7] = [
     Column { heading: "PARTITION", right: false, least: 6 },
     Column { heading: "STATE", right: false, least: WHOLE },
-    Column { heading: "NODES UP", right: true, least: WHOLE },
-    Column { heading: "CORES FREE", right: true, least: WHOLE },
+    Column { heading: "UP", right: true, least: WHOLE },
+    Column { heading: "CORES", right: true, least: WHOLE },
     Column { heading: "GPUS", right: true, least: WHOLE },
     Column { heading: "MAX TIME", right: true, least: WHOLE },
     Column { heading: "BLOCKED BY", right: false, least: 10 },
@@ -220,7 +238,7 @@ impl Report for Queues {
             .map(|row| {
                 let sums = &row.nodes;
                 let gpus =
-                    if sums.gpus == 0 { String::new() } else { of(sums.gpus_free, sums.gpus) };
+                    if sums.gpus == 0 { String::new() } else { of(row.gpus_to_have(), sums.gpus) };
                 vec![
                     (Label::Plain, name(row)),
                     (term_label(row.term), row.term.word().to_owned()),
@@ -237,12 +255,16 @@ impl Report for Queues {
         } else {
             page.table(&QUEUE_COLUMNS, &rows)?;
         }
+        limited(page, self.queues.iter().filter(|row| row.is_usable()))?;
         if self.total > self.queues.len() {
             let more = self.total - self.queues.len();
             page.line(&[(Label::Dim, &format!("{more} not shown: --all"))])?;
         }
         if !self.queues.is_empty() {
-            page.line(&[(Label::Dim, "jobwise zoom PARTITION: why, and its nodes")])?;
+            page.line(&[(
+                Label::Dim,
+                "up, cores and GPUs: free/all; jobwise zoom PARTITION: why, and its nodes",
+            )])?;
         }
         self.ending(page)
     }
@@ -333,11 +355,11 @@ pub(super) fn node_table(page: &mut Page<'_>, nodes: &[NodeRow]) -> io::Result<(
     const COLUMNS: [Column; 7] = [
         Column { heading: "NODE", right: false, least: 6 },
         Column { heading: "CLASS", right: false, least: WHOLE },
-        Column { heading: "CORES FREE", right: true, least: WHOLE },
-        Column { heading: "MEM FREE", right: true, least: WHOLE },
+        Column { heading: "CORES", right: true, least: WHOLE },
+        Column { heading: "MEMORY", right: true, least: WHOLE },
         Column { heading: "GPUS", right: true, least: WHOLE },
         Column { heading: "JOBS", right: true, least: WHOLE },
-        Column { heading: "STATE, GPU TYPES, FEATURES", right: false, least: 8 },
+        Column { heading: "STATE, FEATURES", right: false, least: 8 },
     ];
     let mut cells = page.cells(&COLUMNS, nodes.len());
     for row in nodes {
@@ -381,6 +403,7 @@ impl Report for Nodes {
         } else {
             page.gap()?;
             node_table(page, &self.nodes)?;
+            page.line(&[(Label::Dim, "cores, memory and GPUs: free/all")])?;
         }
         if self.total > self.nodes.len() {
             let more = format!(

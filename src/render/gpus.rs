@@ -14,10 +14,11 @@ const SHOWN: [Ability; 4] = [Ability::Bf16, Ability::Fp8, Ability::Fp4, Ability:
 
 impl Report for Gpus {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
-        const COLUMNS: [Column; 9] = [
+        const COLUMNS: [Column; 10] = [
             Column { heading: "MODEL", right: false, least: 8 },
             Column { heading: "MEMORY", right: true, least: WHOLE },
             Column { heading: "NODES", right: true, least: WHOLE },
+            Column { heading: "YOURS", right: true, least: WHOLE },
             Column { heading: "FREE", right: true, least: WHOLE },
             Column { heading: "BF16", right: false, least: WHOLE },
             Column { heading: "FP8", right: false, least: WHOLE },
@@ -29,7 +30,12 @@ impl Report for Gpus {
             page.line(&[(Label::Plain, "no GPU or other accelerator")])?;
             return page.notices(&self.notices);
         }
-        let line = format!("{} of {} free", self.free, text::count(self.installed, "accelerator"));
+        let line = format!(
+            "{} of {} free, {} for you",
+            self.free,
+            text::count(self.installed, "accelerator"),
+            self.yours
+        );
         page.line(&[(Label::Strong, &line)])?;
         page.gap()?;
         let rows: Vec<Vec<Cell>> = self.models.iter().map(row).collect();
@@ -85,18 +91,19 @@ fn row(stock: &Stock) -> Vec<Cell> {
     } else {
         format!("{}/{}", stock.free, stock.installed)
     };
-    let label = if stock.free > 0 { Label::Good } else { Label::Plain };
+    let label = if stock.yours > 0 { Label::Good } else { Label::Plain };
     let queues: Vec<&str> = stock.open_in.iter().map(String::as_str).collect();
     let queues = match (queues.is_empty(), stock.closed_in.is_empty()) {
         (false, _) => queues.join(" "),
-        (true, false) => "none open to you".to_owned(),
+        (true, false) => "none for you".to_owned(),
         (true, true) => String::new(),
     };
     let mut cells = vec![
         (Label::Plain, stock.name.clone()),
         (Label::Plain, memory),
         (Label::Plain, stock.nodes.to_string()),
-        (label, free),
+        (label, stock.yours.to_string()),
+        (Label::Plain, free),
     ];
     cells.extend(SHOWN.map(|ability| {
         let word = match stock.abilities.get(&ability) {

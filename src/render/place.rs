@@ -1,5 +1,6 @@
 //! Where a job can run, and what the scheduler says to it, for people.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use jiff::{SignedDuration, Timestamp};
@@ -8,7 +9,8 @@ use super::Report;
 use super::page::{Cell, Column, Label, Page, WHOLE};
 use crate::answer::place::{Checked, CheckedQueue, Places, Possible};
 use crate::capacity::change::spoken_until;
-use crate::capacity::rank::{Placement, Source, Start, Verdict};
+use crate::capacity::gates::Gate;
+use crate::capacity::rank::{Placement, Source, Start, Verdict, too_few};
 use crate::model::{Devices, DryRun, Per, Refusal, Room, Settled, Shape};
 use crate::text;
 
@@ -86,8 +88,9 @@ fn access(placement: &Placement) -> String {
             Settled::Refused(refusal) => refusal.label().to_owned(),
             Settled::NoAnswer => "no answer".to_owned(),
         },
-        None if placement.access.refusals().next().is_some() => "not asked".to_owned(),
-        None => "declared".to_owned(),
+        // Nothing that its rules or its nodes rule out is asked about.
+        None if placement.verdict > Verdict::NoAnswer => String::new(),
+        None => "not asked".to_owned(),
     }
 }
 
@@ -123,15 +126,6 @@ fn submit_line(page: &mut Page<'_>, options: &[String], script: Option<&str>) ->
 
 impl Report for Places {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
-        const COLUMNS: [Column; 7] = [
-            Column { heading: "VERDICT", right: false, least: WHOLE },
-            Column { heading: "PARTITION", right: false, least: 8 },
-            Column { heading: "FITS", right: true, least: WHOLE },
-            Column { heading: "RIGHT HW", right: true, least: WHOLE },
-            Column { heading: "START", right: false, least: WHOLE },
-            Column { heading: "ACCESS", right: false, least: 9 },
-            Column { heading: "GPUS", right: false, least: 6 },
-        ];
         page.entry("", 0, Label::Plain, &sentence(&self.shape))?;
         let best = self.placements.first();
         let (label_of, words) = match best {
@@ -144,25 +138,30 @@ impl Report for Places {
             Some(best) if best.reachable => {
                 (Label::Warn, format!("perhaps in {}: the scheduler was not asked", best.queue))
             }
+            Some(best) if best.verdict == Verdict::NoAnswer => {
+                (Label::Warn, format!("not known whether in {}", best.queue))
+            }
             _ => (Label::Bad, "NOWHERE".to_owned()),
         };
         page.line(&[(label_of, &words)])?;
         page.gap()?;
-        let able = self.placements.iter().take_while(|place| place.verdict <= Verdict::NoAnswer);
-        let able = able.count();
-        let shown = if self.all {
-            self.placements.len()
-        } else {
-            able.max(SHOWN).min(self.placements.len())
-        };
-        let rows: Vec<Vec<Cell>> =
-            self.placements[..shown].iter().map(|place| self.row(place)).collect();
-        page.table(&COLUMNS, &rows)?;
+        let shown = self.shown();
+        self.table(page, &self.placements[..shown])?;
         let hidden = &self.placements[shown..];
         if !hidden.is_empty() {
             let more = text::count(hidden.len() as u64, "more partition");
-            page.line(&[(Label::Dim, &format!("{more} cannot take it: --all"))])?;
+            let mut verdicts: BTreeMap<Verdict, u64> = BTreeMap::new();
+            for place in hidden {
+                *verdicts.entry(place.verdict).or_default() += 1;
+            }
+            let verdicts: Vec<String> = verdicts
+                .iter()
+                .map(|(verdict, many)| format!("{many} {}", verdict.word()))
+                .collect();
+            let line = format!("{more} cannot take it ({}): --all", verdicts.join(", "));
+            page.entry("", 0, Label::Dim, &line)?;
         }
+        self.legend(page)?;
         // Where it can run is worth more than where there is no such node.
         let told = |place: &&Placement| {
             let obvious = self.somewhere && place.verdict == Verdict::WrongHardware;
@@ -172,6 +171,16 @@ impl Report for Places {
         if !reasons.is_empty() {
             page.gap()?;
         }
+        // Many queues lack the same thing.
+        let mut lacking: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        let (same, reasons): (Vec<&Placement>, Vec<&Placement>) = reasons
+            .into_iter()
+            .partition(|p| p.verdict == Verdict::WrongHardware && p.fit.wrong.len() == 1);
+        for place in same {
+            for why in place.fit.wrong.keys() {
+                lacking.entry(why).or_default().push(&place.queue);
+            }
+        }
         for place in reasons {
             let waiting = match (place.verdict, place.waiting) {
                 (Verdict::Queue, 1) => "; 1 job waits there".to_owned(),
@@ -180,20 +189,97 @@ impl Report for Places {
             };
             let line = format!("{}: {}{waiting}", place.queue, place.because);
             page.entry("", 0, Label::Plain, &line)?;
-            // Only what would lift the reason that was just told.
-            let mut refusals = place.access.refusals();
-            let told = refusals.find(|gate| place.because.starts_with(&gate.text));
-            let lift = told.and_then(|gate| gate.lift.as_ref());
-            if let Some(lift) = lift.filter(|_| place.verdict > Verdict::NoAnswer) {
-                page.entry("  ", 2, Label::Dim, lift)?;
-            }
+            remedies(page, place)?;
+        }
+        for (why, queues) in lacking {
+            page.entry("", 0, Label::Plain, &format!("{}: {why}", text::join(&queues, "and")))?;
+        }
+        if !self.elsewhere.is_empty() {
+            page.gap()?;
+            let line = format!(
+                "{} was named by {}; by rules and nodes {} would take it: -p {} asks the scheduler",
+                text::join(&self.shape.partitions, "and"),
+                self.named_by,
+                text::join(&self.elsewhere, "or"),
+                self.elsewhere[0],
+            );
+            page.entry("", 0, Label::Good, &line)?;
         }
         self.footer(page)?;
         page.notices(&self.notices)
     }
 }
 
+/// What would lift the reason that was just told, and what is in the way then: advice that is
+/// followed must not end at the next gate.
+fn remedies(page: &mut Page<'_>, place: &Placement) -> io::Result<()> {
+    if !matches!(place.verdict, Verdict::Limit | Verdict::Blocked) {
+        return Ok(());
+    }
+    let (told, others): (Vec<&Gate>, Vec<&Gate>) =
+        place.access.refusals().partition(|gate| place.because.starts_with(&gate.text));
+    for lift in told.iter().filter_map(|gate| gate.lift.as_ref()) {
+        page.entry("  ", 2, Label::Dim, lift)?;
+    }
+    for gate in others {
+        page.entry("  ", 2, Label::Plain, &format!("also: {} ({})", gate.text, gate.source))?;
+        if let Some(lift) = &gate.lift {
+            page.entry("    ", 4, Label::Dim, lift)?;
+        }
+    }
+    let fit = &place.fit;
+    if place.verdict == Verdict::Limit
+        && !fit.ever
+        && fit.right > 0
+        && fit.unverified == 0
+        && !place.because.contains("right hardware")
+    {
+        page.entry("  ", 2, Label::Plain, &format!("also: {}", too_few(fit)))?;
+    }
+    Ok(())
+}
+
 impl Places {
+    /// How many queues are told one by one: those that can take it, then what stands closest.
+    fn shown(&self) -> usize {
+        let all = self.placements.len();
+        let able =
+            self.placements.iter().take_while(|place| place.verdict < Verdict::Limit).count();
+        // Where no node has what is asked for is worth a line only where that is all there is.
+        let of_use =
+            self.placements.iter().take_while(|place| place.verdict != Verdict::WrongHardware);
+        match of_use.count() {
+            _ if self.all => all,
+            0 => SHOWN.min(all),
+            of_use => able.max(SHOWN).min(of_use),
+        }
+    }
+
+    fn table(&self, page: &mut Page<'_>, placements: &[Placement]) -> io::Result<()> {
+        const COLUMNS: [Column; 7] = [
+            Column { heading: "VERDICT", right: false, least: WHOLE },
+            Column { heading: "PARTITION", right: false, least: 8 },
+            Column { heading: "FITS", right: true, least: WHOLE },
+            Column { heading: "RIGHT HW", right: true, least: WHOLE },
+            Column { heading: "START", right: false, least: WHOLE },
+            Column { heading: "GPUS", right: false, least: 6 },
+            Column { heading: "ACCESS", right: false, least: 9 },
+        ];
+        let rows: Vec<Vec<Cell>> = placements.iter().map(|place| self.row(place)).collect();
+        // Where nobody was asked that is said once, below.
+        let told = if placements.iter().any(|place| place.dry_run.is_some()) { 7 } else { 6 };
+        page.table(&COLUMNS[..told], &rows)
+    }
+
+    fn legend(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let unsure = self.placements.iter().any(|place| place.fit.unverified > 0);
+        let unsure = if unsure { " (+N? where its GPUs are not identified)" } else { "" };
+        let line = format!(
+            "FITS: nodes with room now/needed; RIGHT HW: nodes that have what it asks for/all{unsure}"
+        );
+        page.entry("", 0, Label::Dim, &line)
+    }
+
     fn row(&self, place: &Placement) -> Vec<Cell> {
         let fit = &place.fit;
         let unsure = match fit.unverified {
@@ -207,8 +293,8 @@ impl Places {
             (Label::Plain, format!("{}/{}", fit.fitting, fit.needed)),
             (Label::Plain, format!("{}/{}{unsure}", fit.right, fit.considered)),
             (Label::Plain, start(place, self.taken_at)),
-            (Label::Plain, access(place)),
             (Label::Plain, gpus.join(" ")),
+            (Label::Plain, access(place)),
         ]
     }
 
@@ -237,6 +323,10 @@ impl Places {
             let text = "* our estimate from the time limits of jobs that run and wait; those that end \
                         early make it sooner, new ones of higher priority later";
             page.entry("", 0, Label::Dim, text)?;
+        }
+        // Why nobody was asked says more.
+        if self.notices.iter().any(|notice| notice.code == "no-dry-run") {
+            return Ok(());
         }
         asked(page, self.asked)
     }

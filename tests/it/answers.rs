@@ -291,7 +291,11 @@ fn an_id_without_an_answer_is_an_error_beside_the_others() {
     let test = Test::new("beside");
     let shown = test.run(&["--demo", "diagnose", "6", "999"]);
     shown.ends(1).says("(segfault)");
-    assert!(shown.stderr.contains("jobwise: 999: the demo cluster holds only"), "{}", shown.all());
+    assert!(
+        shown.stderr.contains("jobwise: 999: the demo cluster is a recording"),
+        "{}",
+        shown.all()
+    );
     assert!(!shown.stdout.contains("999"), "{}", shown.all());
     let shown = test.run(&["--demo", "diagnose", "6", "999", "--json"]);
     assert_eq!(shown.json()["failures"][0]["id"], "999");

@@ -4,6 +4,7 @@
 #![expect(clippy::print_stderr, reason = "a test that was skipped says why")]
 
 mod accounting;
+mod advice;
 mod answers;
 mod any_order;
 mod capacity;

@@ -419,7 +419,7 @@ fn only_what_lifts_the_reason_that_is_told_is_offered() {
     let test = cluster("place-lift");
     says_yes(&test);
     let shown = test.run(&["where", "-g", "h100:1", "-t", "2h", "-p", "short"]);
-    shown.ends(1).says("short: 2 nodes: no GPU");
+    shown.ends(1).says("short: no GPU");
     assert!(!shown.stdout.contains("--time=00:30:00"), "{}", shown.all());
 }
 

@@ -163,7 +163,7 @@ fn settings_of_others_that_cannot_be_read_are_told_and_left_out() {
 fn the_demo_says_what_it_is() {
     let test = Test::new("demo");
     test.run(&["--demo", "jobs"]).ends(0).says("align-reads");
-    let message = "the demo cluster holds only the jobs that 'jobwise --demo jobs' lists";
+    let message = "the demo cluster is a recording and cannot answer this; 'jobwise --demo jobs' lists its jobs";
     let hint = "without --demo your own cluster is asked";
     for (args, code) in [
         (&["--demo", "jobs", "-S", "3d"][..], 2),

@@ -280,17 +280,18 @@ impl<'c> Check<'_, 'c> {
             if wanted == 0 {
                 continue;
             }
+            let scope = scope(qos);
+            let used = usage.of(&scope).tres.get(name).copied().unwrap_or(0);
             if wanted > limit {
                 let may = match word {
                     "USER" => "one user may have at once",
                     "ACCOUNT" => "one account may have at once",
                     _ => "all its jobs may have at once",
                 };
-                gates.push(too_much(name, word, wanted, limit, source, may));
+                let gate = too_much(name, word, wanted, limit, source, may);
+                gates.push(held(gate, name, (used, limit), whose));
                 continue;
             }
-            let scope = scope(qos);
-            let used = usage.of(&scope).tres.get(name).copied().unwrap_or(0);
             let code = format!("MAX_{}_{word}", code_word(name));
             if wanted.saturating_add(used) > limit {
                 gates.push(in_use(code, source, name, (used, limit), whose));
@@ -394,7 +395,8 @@ impl<'c> Check<'_, 'c> {
                 let source = source("GrpTRES");
                 let mut gate = too_much(resource, "ACCOUNT", wanted, limit, source, &may);
                 gate.code = code;
-                gates.push(gate);
+                let whose = format!("the running jobs of {what} {name}");
+                gates.push(held(gate, resource, (has, limit), &whose));
             } else if wanted.saturating_add(has) > limit {
                 let whose = format!("the running jobs of {what} {name}");
                 gates.push(in_use(code, source("GrpTRES"), resource, (has, limit), &whose));
@@ -506,6 +508,15 @@ fn too_much(name: &str, scope: &str, wanted: u64, limit: u64, source: String, ma
     );
     let code = format!("MAX_{}_{scope}", code_word(name));
     Gate::shape(code, source, text).lift(format!("at most {} {}", shown(name, limit), noun(name)))
+}
+
+/// Says also what of the limit is in use: who asks for as much as it allows waits for that.
+fn held(gate: Gate, name: &str, (used, limit): (u64, u64), whose: &str) -> Gate {
+    if used == 0 {
+        return gate;
+    }
+    let (limit, used) = (shown(name, limit), shown(name, used));
+    gate.lift(format!("at most {limit} {}, of which {whose} hold {used}", noun(name)))
 }
 
 /// Enough for this job, were the rest not in use.

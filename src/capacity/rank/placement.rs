@@ -184,12 +184,21 @@ pub enum Asked<'a> {
     No,
 }
 
+/// The place of a verdict. What has room and is closed to this user is closer than what has not the
+/// hardware: somebody may open it.
+fn standing(placement: &Placement) -> (Verdict, bool) {
+    match placement.verdict {
+        Verdict::Blocked if placement.fit.now => (Verdict::WrongHardware, false),
+        verdict => (verdict, true),
+    }
+}
+
 /// Best first: the verdict, then what the scheduler confirmed, then the sooner start, then more
 /// nodes to fit on, then the name.
 pub fn sort(placements: &mut [Placement]) {
     placements.sort_by(|a, b| {
-        a.verdict
-            .cmp(&b.verdict)
+        standing(a)
+            .cmp(&standing(b))
             .then_with(|| b.reachable.cmp(&a.reachable))
             .then_with(|| b.confirmed.cmp(&a.confirmed))
             .then_with(|| {
