@@ -24,8 +24,9 @@ use crate::text;
 
 pub use placement::{Asked, Busy, Fit, Judged, Placement, Source, Start, Verdict, sort};
 
-/// A start so soon is now.
-const SOON: SignedDuration = SignedDuration::from_secs(120);
+/// A dry run so soon is of a job that starts now: where there is room the scheduler names the present
+/// moment, within seconds; a start in a minute or two is one that waits for something we do not see.
+const SOON: SignedDuration = SignedDuration::from_secs(30);
 /// A dry run that is later than our estimate by more than this has been rounded up: on a real Slurm
 /// 22.05 some two of five were, by about a minute where jobs took one, and jobs started as we said.
 const ROUNDED: SignedDuration = SignedDuration::from_secs(30);

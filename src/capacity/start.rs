@@ -387,6 +387,22 @@ mod tests {
         told.start = Timestamp::from_second(1000).ok().into();
         let passed = vec![waits(job("2", "", all, 0), 600, 5), told];
         assert_eq!(start(passed, &whole), Some(1300));
+        // Not so one of another queue, whose turn does not depend on this one's.
+        let mut elsewhere = waits(job("3", "", all, 0), 300, 4);
+        elsewhere.partition = Some("short".to_owned());
+        elsewhere.start = Timestamp::from_second(1000).ok().into();
+        let new = vec![waits(job("2", "", all, 0), 600, 5), elsewhere];
+        assert_eq!(start(new, &whole), Some(1600));
+        // A real 22.05 words it so where any node of the queue is down, and starts it all the same.
+        let mut worded = waits(job("2", "", all, 0), 600, 5);
+        worded.reason = Some(
+            "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority \
+             partitions"
+                .to_owned(),
+        );
+        assert_eq!(start(vec![worded.clone()], &whole), Some(1000));
+        worded.start = Timestamp::from_second(1000).ok().into();
+        assert_eq!(start(vec![worded], &whole), Some(1600));
         let most = vec![
             waits(job("2", "", "cpu=12,mem=1000M", 0), 600, 5),
             waits(job("3", "", all, 0), 300, 4),

@@ -322,6 +322,21 @@ fn hardware_that_is_too_small_too_few_or_not_identified_is_told_apart() {
     assert!(!none.stdout.contains("submit ("), "{}", none.all());
 }
 
+/// A real Slurm 22.05 named a start in 117 s for a job that had room by all that is known here (of a
+/// node that a queue with OverSubscribe=FORCE shares), and it did wait: it is not told to start now.
+#[test]
+fn what_the_scheduler_starts_in_two_minutes_does_not_run_now() {
+    let test = cluster("place-soon");
+    says_yes(&test);
+    assert_eq!(verdict(&ask(&test, &["-c", "1", "-p", "cpu"]), "cpu"), "run_now");
+    test.client(
+        "sbatch",
+        r#"echo "sbatch: Job 5 to start at $(($(/bin/date +%s) + 117)) using 1 processors on nodes c01 in partition cpu" >&2"#,
+    );
+    let shown = ask(&test, &["-c", "1", "-p", "cpu"]);
+    assert_eq!(verdict(&shown, "cpu"), "queue", "{}", shown.all());
+}
+
 /// How many stand in front is told where a job would wait.
 #[test]
 fn jobs_that_wait_in_front_are_counted() {

@@ -1,9 +1,12 @@
 //! What the jobs that wait will take before a new one gets its turn.
 //!
 //! They are placed one after the other, the highest priority first, each at the earliest moment at
-//! which it fits, and not before the scheduler expects it to start where it tells that; a new job may go in before one of them only where it delays none, as the
-//! scheduler's backfill lets it. Only those count that wait for nothing but resources or their turn:
-//! when a dependency ends, a limit is lifted or a hold is released, nobody can tell.
+//! which it fits, and not before the scheduler expects it to start where it tells that; a new job may
+//! go in before one of them only where it delays none, as the scheduler's backfill lets it. Only those
+//! count that wait for nothing but resources or their turn: when a dependency ends, a limit is lifted
+//! or a hold is released, nobody can tell.
+
+use std::collections::HashMap;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -17,22 +20,36 @@ const MOST_WEIGHED: usize = 400_000;
 /// The nodes of a queue that a job of it can have at all, with when each is closed.
 pub type Hosts<'h> = Vec<(usize, &'h Host<'h>, &'h [Closed])>;
 
+/// How Slurm words the turn of a job where some node of the queue is down; that of one which can have
+/// only such nodes reads the same, so it counts where a start is named.
+const SOME_ARE_DOWN: &str = "Nodes required for job are DOWN";
+
 /// Whether it waits for nothing but resources or its turn.
 fn is_next(job: &QueuedJob) -> bool {
     let reason = job.reason.as_deref().unwrap_or("None");
-    job.state.base == BaseState::Pending && matches!(reason, "Resources" | "Priority" | "None")
+    job.state.base == BaseState::Pending
+        && (matches!(reason, "Resources" | "Priority" | "None")
+            || job.start.is_value() && reason.starts_with(SOME_ARE_DOWN))
 }
 
 /// The jobs that are in front of a new one, the first of them first.
 pub fn in_front(cluster: &Cluster) -> Vec<&QueuedJob> {
     let mut jobs: Vec<&QueuedJob> = cluster.jobs.iter().filter(|job| is_next(job)).collect();
     jobs.sort_by_key(|job| (std::cmp::Reverse(job.priority.get()), job.id.clone()));
-    // The scheduler tells in this order when it expects them. One that it passed over waits for what
-    // will not come soon, such as a node that is kept for others; the last are too new to be told.
-    let told = jobs.iter().rposition(|job| job.start.is_value()).unwrap_or(0);
-    let passed = jobs.iter().take(told).filter(|job| !job.start.is_value());
-    let passed: Vec<_> = passed.map(|job| job.id.clone()).collect();
-    jobs.retain(|job| !passed.contains(&job.id));
+    // The scheduler tells in this order, queue by queue, when it expects them. One that it passed over
+    // waits for what will not come soon, such as a node that is kept for others; the last are too new
+    // to be told.
+    let mut told: HashMap<Option<&str>, usize> = HashMap::new();
+    for (place, job) in jobs.iter().enumerate().filter(|(_, job)| job.start.is_value()) {
+        told.insert(job.partition.as_deref(), place);
+    }
+    let is_passed = |(place, job): (usize, &&QueuedJob)| {
+        let last = told.get(&job.partition.as_deref());
+        !job.start.is_value() && last.is_some_and(|last| place < *last)
+    };
+    let passed: Vec<bool> = jobs.iter().enumerate().map(is_passed).collect();
+    let mut passed = passed.into_iter();
+    jobs.retain(|_| passed.next() == Some(false));
     jobs
 }
 
