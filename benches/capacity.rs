@@ -2,9 +2,10 @@
 //! whole processes, in turn, so that load meets both alike.
 //!
 //! The snapshots are made here, in nodetop's own form, which both read. nodetop is the program that
-//! `NODETOP` names, or that of the `PATH`; without one the figures are jobwise's alone. Fails when a
-//! bound is broken: on 10,000 nodes a twentieth of nodetop's time and half its memory, with 12,000 jobs
-//! on them a fiftieth of its time for `nodes`, and that in a second; anything about 600 nodes in 15 ms.
+//! `NODETOP` names, or that of the `PATH`; without one the figures are jobwise's alone. The aims: on
+//! 10,000 nodes a twentieth of nodetop's time and half its memory, with 12,000 jobs on them a fiftieth
+//! of its time for `nodes`, and that in a second; anything about 600 nodes in 15 ms. It fails by a
+//! fifth more, since machines differ and have other work.
 #![expect(clippy::disallowed_methods, reason = "a benchmark starts processes and reads clocks")]
 #![expect(clippy::expect_used, reason = "a benchmark that cannot run has failed")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
@@ -17,6 +18,8 @@ use std::time::Duration;
 use std::{env, fs, thread};
 
 const JOBWISE: &str = env!("CARGO_BIN_EXE_jobwise");
+/// The part of an aim that has to be reached.
+const LEAST: f64 = 0.8;
 /// Runs of jobwise in a round: its time is told in hundredths of a second.
 const EACH: u32 = 10;
 
@@ -281,7 +284,7 @@ fn main() -> ExitCode {
                 }
             };
             println!("  {name:<14} {:>6.1} ms CPU {:>5.1} MiB", us.cpu, mebibytes(us.memory));
-            within(format!("{} ms", case.most), us.cpu < case.most);
+            within(format!("{} ms", case.most), us.cpu * LEAST < case.most);
             let Some(them) = median(them) else { continue };
             let (times, parts) = (them.cpu / us.cpu, mebibytes(them.memory) / mebibytes(us.memory));
             println!(
@@ -290,10 +293,10 @@ fn main() -> ExitCode {
                 mebibytes(them.memory),
             );
             if let Some(least) = case.times {
-                within(format!("{least} times as fast"), times >= least);
+                within(format!("{least} times as fast"), times >= least * LEAST);
             }
             if let Some(least) = case.parts {
-                within(format!("a part of {least} of the memory"), parts >= least);
+                within(format!("a part of {least} of the memory"), parts >= least * LEAST);
             }
         }
     }
