@@ -81,8 +81,9 @@ pub struct Gauge {
     pub gathered_by: Option<&'static str>,
 }
 
-/// Of so many tasks the logs are read, too; of more only the record is judged.
-const LOGS: usize = 1;
+/// Of so many jobs that are named one by one the logs are read, too; of the others only the record is
+/// judged, as of the tasks and components that one id names together.
+const LOGS: usize = 20;
 
 /// Looks the ids up, in the order given. An id without a record is told beside the others' records;
 /// an error where it is the only one.
@@ -103,13 +104,26 @@ pub fn job(world: World<'_>, ids: &[JobId], view: View) -> Result<Records, Answe
         }
         records.failures.push(Failure { id: id.to_string(), error: error.into() });
     }
-    let jobs = found.value;
     let (engine, notices) = Engine::start(world)?;
     records.notices.extend(notices);
     let (shared, hints) = (Shared::new(world), Hints::default());
-    let read_logs = jobs.len() <= LOGS;
-    for job in jobs {
-        let (verdict, mut logs) = if read_logs {
+    // The record of a job is the same, whether it is asked for alone or with others.
+    let is_over = |job: &Job| job.state.is_ended() && job.has_started();
+    let named = |of_id: &[Job]| of_id.len() == 1 && is_over(&of_id[0]);
+    let total = found.value.iter().filter(|of_id| named(of_id)).count();
+    records.notices.extend(unread(total));
+    let mut left = LOGS;
+    let mut jobs: Vec<(Job, bool)> = Vec::new();
+    for of_id in found.value {
+        let reads = named(&of_id) && left > 0;
+        left -= usize::from(reads);
+        jobs.extend(of_id.into_iter().map(|job| (job, reads)));
+    }
+    // Where the logs of many are looked for, what accounting knows of them is asked for at once.
+    let nameless = |(job, reads): &&(Job, bool)| *reads && job.stdout.is_none();
+    source.fetch_scripts(jobs.iter().filter(nameless).map(|(job, _)| job));
+    for (job, reads) in jobs {
+        let (verdict, mut logs) = if reads {
             diagnose::judged(&engine, &shared, &backend, &job, &hints)
         } else {
             (diagnose::judged_alone(&engine, &job), Vec::new())
@@ -121,6 +135,16 @@ pub fn job(world: World<'_>, ids: &[JobId], view: View) -> Result<Records, Answe
         records.jobs.push(record(job, cause, logs, &world.config.settings));
     }
     Ok(records)
+}
+
+/// What to say where the logs of some of so many jobs are not read.
+fn unread(total: usize) -> Option<Notice> {
+    let text = format!(
+        "the logs of the first {LOGS} of {total} jobs that are over were read: of the others the cause \
+         is what the record alone says"
+    );
+    let hint = format!("name {LOGS} at a time, or ask jobwise diagnose, which reads all");
+    (total > LOGS).then(|| Notice::warning("logs-not-read", text).hint(hint))
 }
 
 fn record(mut job: Job, cause: Option<Named>, logs: Vec<LogReport>, settings: &Settings) -> Record {

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::{Value, json};
+
 use crate::run::{Test, fixture};
 
 const NO_SCHEDULER_HINT: &str =
@@ -207,4 +209,77 @@ fn fields_that_a_release_lacks_cost_no_answer() {
     let shown = test.run(&["diagnose", "67"]);
     shown.ends(0).says("(host_oom)");
     test.run(&["job", "67"]).ends(0).says("n/a");
+}
+
+/// A job whose record says only that it failed, and whose log says why.
+fn failed(test: &Test, id: &str, raw_id: &str) {
+    let oom = fixture("slurm-22.05/sacct-oom.txt");
+    let row = oom.lines().next().expect("the job");
+    let row = row
+        .replacen("67@~@67", &format!("{id}@~@{raw_id}"), 1)
+        .replace("OUT_OF_MEMORY@~@0:125", "FAILED@~@1:0")
+        .replace("oom-%A_%a.out", "%j.out");
+    test.record(id, &row);
+    let log = b"RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n";
+    test.file(&format!("work/{raw_id}.out"), log);
+}
+
+#[test]
+fn the_record_of_a_job_is_the_same_alone_and_with_others() {
+    let test = Test::slurm("several");
+    for (id, raw_id) in [("68", "68"), ("69", "69"), ("70_1", "71"), ("70_2", "70")] {
+        failed(&test, id, raw_id);
+    }
+    // Where the log of this one is, only its script says.
+    let row = fs::read_to_string(test.path("answers/69")).expect("a record");
+    test.answer("69", &row.replace("-o %j.out ", ""));
+    fs::rename(test.path("work/69.out"), test.path("work/own.log")).expect("moved");
+    let rule = "-".repeat(80);
+    let script = format!("Batch Script for 69\n{rule}\n#!/bin/sh\n#SBATCH --output=own.log\n\n");
+    test.answer("script", &script);
+
+    let ids = ["67", "68", "69", "70_1", "70_2"];
+    let together = test.run(&[&["job", "--json"][..], &ids].concat()).ends(0).json();
+    for (place, id) in ids.into_iter().enumerate() {
+        let alone = test.run(&["job", "--json", id]).ends(0).json();
+        assert_eq!(together["jobs"][place], alone["jobs"][0], "{id}");
+        let family = if id == "67" { "host_oom" } else { "cuda_oom" };
+        assert_eq!(alone["jobs"][0]["cause"]["family"], family, "{id}");
+        assert_eq!(alone["jobs"][0]["logs"].as_array().map(Vec::len), Some(1), "{id}");
+    }
+
+    // An id that names several tasks opens no log of theirs, and takes none from the others.
+    let tasks = ["70_1", "70_2"].map(|id| fs::read_to_string(test.path("answers").join(id)));
+    test.answer("70", &tasks.map(|row| row.expect("a record")).join("\n"));
+    let mixed = test.run(&["job", "70", "68", "--json"]).ends(0).json();
+    let opened: Vec<bool> =
+        mixed["jobs"].as_array().expect("records").iter().map(has_log).collect();
+    assert_eq!(opened, [false, false, true]);
+    assert_eq!(mixed["jobs"][2], together["jobs"][1]);
+}
+
+#[test]
+fn of_many_jobs_it_is_said_that_not_every_log_was_read() {
+    let test = Test::slurm("many");
+    let ids: Vec<String> = (101..=122).map(|number| number.to_string()).collect();
+    for id in &ids {
+        failed(&test, id, id);
+    }
+    let mut args = vec!["job", "--json"];
+    args.extend(ids.iter().map(String::as_str));
+    let told = test.run(&args).ends(0).json();
+    let records = told["jobs"].as_array().expect("records");
+    assert!(records[..20].iter().all(|told| has_log(told) && told["cause"].is_object()));
+    assert!(records[20..].iter().all(|told| !has_log(told) && told["cause"].is_null()));
+    assert_eq!(told["notices"][0]["code"], "logs-not-read");
+    args.remove(1);
+    test.run(&args).ends(0).says("the logs of the first 20 of 22 jobs that are over were read");
+    // 20 are no more than are read.
+    args.truncate(21);
+    args.push("--json");
+    assert_eq!(test.run(&args).ends(0).json()["notices"], json!([]));
+}
+
+fn has_log(told: &Value) -> bool {
+    told["logs"].as_array().is_some_and(|logs| !logs.is_empty())
 }

@@ -20,7 +20,7 @@ const LONGEST: u64 = 366 * 86_400;
 impl Jobs<'_> {
     /// Adds to the caller's running jobs what their steps have used; one query, which may not take
     /// long.
-    pub(super) fn add_live(&self, jobs: &mut [Job], notices: &mut Vec<Notice>) {
+    pub(super) fn add_live(&self, jobs: &mut [Vec<Job>], notices: &mut Vec<Notice>) {
         let caller = self.runner.caller();
         let is_own = |job: &Job| {
             caller.uid == 0
@@ -31,14 +31,23 @@ impl Jobs<'_> {
         };
         let numbers: Vec<String> = jobs
             .iter()
+            .flatten()
             .filter(|job| job.state.base == BaseState::Running && is_own(job))
             .map(|job| own_number(job).to_string())
             .collect();
         // The client asks the nodes of the cluster at hand, whatever cluster a job is of.
-        let elsewhere = jobs.iter().any(|job| job.id.cluster.is_some());
+        let elsewhere = jobs.iter().flatten().any(|job| job.id.cluster.is_some());
         // A record that was never closed has no node that could answer.
         let stale = notices.iter().any(|notice| notice.code == "stale-record");
-        if numbers.is_empty() || numbers.len() > JOBS || elsewhere || stale {
+        if numbers.is_empty() || elsewhere || stale {
+            return;
+        }
+        if numbers.len() > JOBS {
+            let text = format!(
+                "what their steps have used so far was not asked for: it is of at most {JOBS} running \
+                 jobs"
+            );
+            notices.push(Notice::info("no-live-use", text));
             return;
         }
         let cmd = self
@@ -70,7 +79,7 @@ impl Jobs<'_> {
 }
 
 /// Adds the rows of an answer to the steps that they are of; says of how many.
-fn add(output: &[u8], jobs: &mut [Job]) -> usize {
+fn add(output: &[u8], jobs: &mut [Vec<Job>]) -> usize {
     let text = String::from_utf8_lossy(output);
     let rows = text.lines().map(|line| line.split('|').collect::<Vec<&str>>());
     let mut steps = 0;
@@ -78,7 +87,7 @@ fn add(output: &[u8], jobs: &mut [Job]) -> usize {
         let Ok(cells) = <[&str; COLUMNS.len()]>::try_from(row) else { continue };
         let Some((id, step)) = cells[0].split_once('.') else { continue };
         let of_row = |job: &&mut Job| id.parse() == Ok(own_number(job)) && !job.state.is_ended();
-        if let Some(job) = jobs.iter_mut().find(of_row) {
+        if let Some(job) = jobs.iter_mut().flatten().find(of_row) {
             steps += usize::from(add_to(job, step, cells));
         }
     }
@@ -140,7 +149,7 @@ mod tests {
         jobs[0].steps.push(over.clone());
         let output = b"134.batch|2|396K|c02|396K|cpu=00:01:30,fs/disk=10129,mem=792K|fs/disk=1\n\
                        134.0|1|9G|c02|9G||\n135.batch|1|1G|c02|1G||\nno row\n";
-        assert_eq!(add(output, &mut jobs), 1);
+        assert_eq!(add(output, std::slice::from_mut(&mut jobs)), 1);
         assert_eq!(jobs[0].steps[0], over, "what is over keeps what accounting says");
         let batch = &jobs[0].steps[1];
         assert_eq!(batch.max_rss, Known::Value(Bytes(396 << 10)));
@@ -153,7 +162,7 @@ mod tests {
         let mut jobs = vec![running("134")];
         for cpu in ["00:00:00", "213503982334-14:25:51"] {
             let row = format!("134.batch|1|0|c02|0|cpu={cpu}|\n");
-            assert_eq!(add(row.as_bytes(), &mut jobs), 1);
+            assert_eq!(add(row.as_bytes(), std::slice::from_mut(&mut jobs)), 1);
             let batch = &jobs[0].steps[0];
             assert!(!batch.max_rss.is_value() && !batch.cpu_time.is_value(), "{cpu}");
             assert_eq!((batch.usage.total.get("cpu"), batch.max_rss_node.as_deref()), (None, None));
@@ -165,7 +174,7 @@ mod tests {
         let mut jobs = vec![running("134_1"), running("134_2")];
         jobs[0].raw_id = Known::Value(135);
         jobs[1].raw_id = Known::Value(134);
-        assert_eq!(add(b"134.batch|1|4K|n|4K||\n", &mut jobs), 1);
+        assert_eq!(add(b"134.batch|1|4K|n|4K||\n", std::slice::from_mut(&mut jobs)), 1);
         assert_eq!((jobs[0].steps.len(), jobs[1].steps.len()), (0, 1));
     }
 
@@ -173,7 +182,7 @@ mod tests {
         #[test]
         fn anything_is_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut jobs = vec![running("1")];
-            add(&[b"1.0|".as_slice(), &bytes].concat(), &mut jobs);
+            add(&[b"1.0|".as_slice(), &bytes].concat(), std::slice::from_mut(&mut jobs));
         }
     }
 }

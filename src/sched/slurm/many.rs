@@ -41,16 +41,17 @@ impl Jobs<'_> {
         self.each_of(ids, of_a_job, Self::job)
     }
 
-    /// All that is recorded about several ids, in their order; of the caller's running jobs also
-    /// what their steps have used so far. And the ids that have no answer, each with its reason.
-    pub fn whole_jobs(&self, ids: &[JobId]) -> (Found<Vec<Job>>, Vec<(JobId, SchedError)>) {
+    /// All that is recorded about several ids, in their order, the records of each together; of the
+    /// caller's running jobs also what their steps have used so far. And the ids that have no answer,
+    /// each with its reason.
+    pub fn whole_jobs(&self, ids: &[JobId]) -> (Found<Vec<Vec<Job>>>, Vec<(JobId, SchedError)>) {
         let mut all = Found { value: Vec::new(), notices: Vec::new() };
         let mut unknown = Vec::new();
         for (id, found) in ids.iter().zip(self.each_of(ids, Fields::whole, Self::whole_job)) {
             match found {
                 Err(error) => unknown.push((id.clone(), error)),
                 Ok(Found { value, notices }) => {
-                    all.value.extend(value);
+                    all.value.push(value);
                     for notice in notices {
                         if !all.notices.contains(&notice) {
                             all.notices.push(notice);

@@ -145,7 +145,7 @@ fn recorded(version: &str, name: &str, text: &str) -> Found<Vec<Job>> {
     find(&fake.refuses("squeue", 1, "slurm_load_jobs error: Invalid job id specified\n"), text)
 }
 
-fn codes(found: &Found<Vec<Job>>) -> Vec<&'static str> {
+fn codes<T>(found: &Found<T>) -> Vec<&'static str> {
     found.notices.iter().map(|notice| notice.code).collect()
 }
 
@@ -872,7 +872,7 @@ fn nodes_are_asked_once_and_only_about_running_jobs_of_the_caller() {
         let (found, _) = jobs(&fake).whole_jobs(&[id("7")]);
         let asked = fake.asked().iter().filter(|command| command.starts_with("sstat")).count();
         assert_eq!(asked, asks, "{uid} {state}");
-        let batch = &found.value[0].steps[0];
+        let batch = &found.value[0][0].steps[0];
         assert_eq!(batch.max_rss.get(), (asks == 1).then_some(Bytes(396 << 10)), "{uid} {state}");
         assert_eq!(codes(&found).contains(&"live-use"), asks == 1, "{:?}", found.notices);
     }
