@@ -233,7 +233,12 @@ impl<'c> Look<'c> {
             _ => (None, 0),
         };
         let later = self.after_others(queue, shape);
-        let (verdict, because) = self.verdict(&access, &fit, asked, later.is_some());
+        let (mut verdict, mut because) = self.verdict(&access, &fit, asked, later.is_some());
+        if verdict == Verdict::Blocked
+            && self.is_only_reserved(&access, &fit, dry_run, shape, queue)
+        {
+            (verdict, because) = (Verdict::Queue, told_busy(&fit.busy));
+        }
         let now = self.cluster.taken_at;
         let is_now = |at: &Timestamp| at.duration_since(now) <= AT_ONCE;
         let confirmed = dry_run.is_some_and(DryRun::is_taken);
@@ -357,6 +362,30 @@ impl<'c> Look<'c> {
             Asked::No if fit.busy.is_empty() => (Verdict::NoAnswer, String::new()),
             Asked::No => (Verdict::NoAnswer, told_busy(&fit.busy)),
         }
+    }
+
+    /// Whether a dry run refuses nodes only because they are kept for others for a while, as if there
+    /// were none: `sbatch` takes such a job, and it starts when they are given back (on a real 22.05
+    /// after 61 s and 105 s, when the reservations ended).
+    fn is_only_reserved(
+        &self,
+        access: &gates::Access,
+        fit: &Fit,
+        dry_run: Option<&DryRun>,
+        shape: &Shape,
+        queue: &'c Queue,
+    ) -> bool {
+        /// What is kept for longer is kept for good.
+        const LONGEST: SignedDuration = SignedDuration::from_hours(24 * 30);
+        let is_refused = dry_run.and_then(DryRun::refusal) == Some(Refusal::Shape);
+        let is_open = access.refusals().next().is_none();
+        let mut reserved = fit.busy.values().filter(|busy| busy.field == RESERVATIONS);
+        is_refused
+            && is_open
+            && reserved.next().is_some()
+            && self
+                .estimate(queue, shape)
+                .is_some_and(|at| at.duration_since(self.cluster.taken_at) <= LONGEST)
     }
 
     /// The scheduler would take it: whether that is now.

@@ -428,6 +428,34 @@ fn what_keeps_a_node_is_told_with_its_source() {
     );
 }
 
+/// A real Slurm 22.05 took jobs that its dry run refused so, and started them when the reservation
+/// ended, after 61 s and 105 s. One that is kept for good is no wait.
+#[test]
+fn a_job_behind_a_reservation_waits() {
+    let test = cluster("place-reserved");
+    test.answer("nodes", &node("c01", "IDLE", (8, 0), "(null)", "gpu:0", "cpu"));
+    says_no(&test, "allocation failure: Requested node configuration is not available");
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time");
+    let until = |seconds: u64| {
+        let end = now.as_secs() + seconds;
+        test.answer(
+            "held",
+            &format!(
+                "ReservationName=course StartTime=1 EndTime={end} Duration=1-00:00:00 Nodes=c01 NodeCnt=1 \
+                 CoreCnt=8 Features=(null) PartitionName=(null) Flags=SPEC_NODES TRES=cpu=8 Users=carol \
+                 Accounts=(null) Licenses=(null) State=ACTIVE BurstBuffer=(null) Watts=n/a\n"
+            ),
+        );
+        ask(&test, &["-c", "1", "-t", "1h", "-p", "cpu"])
+    };
+    let shown = until(3600);
+    assert_eq!(verdict(&shown, "cpu"), "queue", "{}", shown.all());
+    let place = &shown.json()["placements"][0];
+    assert_eq!(place["because"], "c01 reserved, \"course\" (scontrol show reservation)");
+    assert!(place["start"]["at"].is_string(), "{place}");
+    assert_eq!(verdict(&until(400 * 24 * 3600), "cpu"), "blocked");
+}
+
 /// What would lift a limit is of no use where the reason is another one.
 #[test]
 fn only_what_lifts_the_reason_that_is_told_is_offered() {
