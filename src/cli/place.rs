@@ -231,7 +231,11 @@ pub(super) fn check(world: World<'_>, args: &Check, printer: &Printer) -> Result
     let mut checked = place::check(world, &wanted)?;
     checked.notices.splice(0..0, notices);
     printer.print(&checked)?;
-    Ok(if checked.accepted > 0 { Exit::Answered } else { Exit::No })
+    Ok(match checked.accepted {
+        0 if checked.asked > 0 && checked.unanswered == checked.queues.len() => Exit::QueryFailed,
+        0 => Exit::No,
+        _ => Exit::Answered,
+    })
 }
 
 /// The shape: that of the script or the job, with the flags over it.

@@ -172,14 +172,34 @@ impl Replay {
     }
 }
 
+/// Masks cell by cell what stands between the delimiters that clients are asked to print: a secret
+/// without a blank behind it would take the next cells with it.
+fn mask_cells(stdout: &mut [u8]) {
+    const DELIMITER: &[u8] = b"@~@";
+    let mut rest = stdout;
+    loop {
+        let end = memchr::memmem::find(rest, DELIMITER).unwrap_or(rest.len());
+        let (cell, behind) = rest.split_at_mut(end);
+        mask_secrets(cell);
+        let skipped = behind.len().min(DELIMITER.len());
+        if skipped == 0 {
+            return;
+        }
+        rest = &mut behind[skipped..];
+    }
+}
+
 impl Runner for Recording<'_> {
     fn stream(&self, cmd: &Cmd, sink: &mut dyn FnMut(&[u8])) -> Result<Finished, ExecError> {
         let mut stdout = Vec::new();
-        let result = self.inner.stream(cmd, &mut |chunk| stdout.extend_from_slice(chunk));
+        let mut result = self.inner.stream(cmd, &mut |chunk| stdout.extend_from_slice(chunk));
         if matches!(result, Err(ExecError::NotAllowed { .. })) {
             return result;
         }
-        mask_secrets(&mut stdout);
+        mask_cells(&mut stdout);
+        if let Ok(finished) = &mut result {
+            mask_secrets(&mut finished.stderr);
+        }
         sink(&stdout);
         let mut kept = self.lock();
         let stderr = match &result {
@@ -339,6 +359,19 @@ mod tests {
             assert!(matches!(unasked, Err(ExecError::NotRecorded { .. })));
             std::fs::remove_dir_all(&root).expect("removed");
         }
+    }
+
+    /// A name `token=abcdefgh12` took the rest of its row with it, which then was no record any more.
+    #[test]
+    fn a_secret_ends_with_its_cell() {
+        let mut row =
+            b"400@~@token=abcdefgh12@~@FAILED@~@1:0\n401@~@fit@~@COMPLETED@~@0:0\n".to_vec();
+        mask_cells(&mut row);
+        let row = String::from_utf8(row).expect("text");
+        assert!(!row.contains("abcdefgh12"), "{row}");
+        let cells: Vec<usize> = row.lines().map(|line| line.split("@~@").count()).collect();
+        assert_eq!(cells, [4, 4], "{row}");
+        assert!(row.ends_with("@~@FAILED@~@1:0\n401@~@fit@~@COMPLETED@~@0:0\n"), "{row}");
     }
 
     #[test]

@@ -116,6 +116,10 @@ impl Vectors {
     ) -> Result<Self, RetrieveError> {
         let loaded = Self::empty(dimensions, count)?;
         loaded.index.load_from_buffer(bytes).map_err(failed)?;
+        // A loaded index has room for as many searches at once as the machine has cores, and refuses
+        // one more: jobs may be diagnosed on more threads than that.
+        let threads = rayon::current_num_threads();
+        loaded.index.reserve_capacity_and_threads(count.max(1), threads).map_err(failed)?;
         if loaded.len() != count || loaded.index.dimensions() != dimensions {
             return Err(failed("it does not hold what its description says"));
         }

@@ -103,7 +103,7 @@ fn nothing() -> DryRun {
 
 /// What refusals mean, by a part of their text; the first that is found counts. Texts are those of
 /// `slurm_errno.c` and of sites' filters, as recorded and as reported.
-const MEANINGS: [(&str, Option<Refusal>); 38] = [
+const MEANINGS: [(&str, Option<Refusal>); 41] = [
     // The controller could not even look: no answer.
     ("i/o error writing script", None),
     ("unable to contact slurm controller", None),
@@ -114,6 +114,8 @@ const MEANINGS: [(&str, Option<Refusal>); 38] = [
     ("slurm controller is unavailable", None),
     ("slurm temporarily unable", None),
     ("zero bytes were transmitted", None),
+    ("protocol authentication", None),
+    ("incompatible versions", None),
     ("invalid account or account/partition", Some(Refusal::AccountMismatch)),
     ("job's account not permitted", Some(Refusal::AccountMismatch)),
     ("invalid membership", Some(Refusal::AccountMismatch)),
@@ -143,6 +145,7 @@ const MEANINGS: [(&str, Option<Refusal>); 38] = [
     ("required node not available", Some(Refusal::Shape)),
     ("reservation", Some(Refusal::Reservation)),
     ("permission denied", Some(Refusal::NotEntitled)),
+    ("cli_filter", Some(Refusal::Unrecognised)),
 ];
 
 /// Reads all that one dry run said.
@@ -151,6 +154,8 @@ fn read(said: &[u8], succeeded: bool, zone: &TimeZone) -> DryRun {
     let mut answer = nothing();
     let mut refusals: Vec<&str> = Vec::new();
     let mut reason = None;
+    // Whether the scheduler or a filter said no, and not only the client that something is wrong.
+    let mut is_refused = false;
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let bare = line.strip_prefix("sbatch:").unwrap_or(line).trim();
         let (bare, is_error) = match bare.strip_prefix("error:") {
@@ -170,10 +175,12 @@ fn read(said: &[u8], succeeded: bool, zone: &TimeZone) -> DryRun {
         } else if let Some(text) = after(bare, "Job submission rejected:") {
             answer.filter.get_or_insert(Filter { passed: false, reason: None });
             refusals.push(text);
+            is_refused = true;
         } else if let Some(text) = after(bare, "allocation failure:")
             .or_else(|| after(bare, "Batch job submission failed:"))
         {
             refusals.push(text);
+            is_refused = true;
         } else if is_error {
             // What goes before it often says more than the verdict.
             refusals.push(bare);
@@ -206,7 +213,8 @@ fn read(said: &[u8], succeeded: bool, zone: &TimeZone) -> DryRun {
     answer.settled = match meaning {
         Some(None) => Settled::NoAnswer,
         Some(Some(refusal)) => Settled::Refused(refusal),
-        None => Settled::Refused(Refusal::Unrecognised),
+        None if is_refused || rejected => Settled::Refused(Refusal::Unrecognised),
+        None => Settled::NoAnswer,
     };
     answer
 }
@@ -310,6 +318,18 @@ mod tests {
         ] {
             assert_eq!(refused(text), Some(refusal), "{text}");
         }
+        // Nobody was asked: the client could not reach the controller, or did not even try.
+        for text in [
+            "sbatch: error: slurm_unpack_received_msg: Protocol authentication error\n\
+             allocation failure: Protocol authentication error",
+            "sbatch: fatal: Unable to process configuration file",
+            "sbatch: unrecognized option '--test-only'",
+            "Segmentation fault",
+            "",
+        ] {
+            let said = answer(text, false);
+            assert!(!said.is_taken() && said.refusal().is_none(), "{text}");
+        }
     }
 
     /// Sites put a filter in front, which prints a report of its own.
@@ -321,9 +341,9 @@ mod tests {
         assert_eq!(split.refusal(), Some(Refusal::AccountMismatch));
         assert!(split.disagrees());
         assert_eq!(split.effective_qos.as_deref(), Some("normal"));
-        // A filter that passes and a client that fails without a word: no yes.
+        // A filter that passes and a client that fails without a word: neither yes nor no.
         let silent = answer("Verification: ***PASSED***\n", false);
-        assert_eq!(silent.refusal(), Some(Refusal::Unrecognised));
+        assert_eq!(silent.settled, Settled::NoAnswer);
         let spent =
             answer("Verification: ***REJECTED***\nReason: No sufficient SU allocations\n", true);
         assert_eq!(spent.refusal(), Some(Refusal::Quota));

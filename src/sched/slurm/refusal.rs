@@ -4,6 +4,7 @@
 //! `slurm_errno.c` and of what Slurm 20.11 to 26.05 were seen to print.
 
 use crate::host::{Cmd, Output};
+use crate::text;
 
 use super::super::SchedError;
 
@@ -22,7 +23,10 @@ const FORBIDDEN: [&str; 3] =
 
 /// The error that a failed command stands for.
 pub(super) fn meaning(cmd: &Cmd, output: &Output<'_>) -> SchedError {
-    let stderr = String::from_utf8_lossy(&output.finished.stderr);
+    let mut stderr = output.finished.stderr.clone();
+    // What a client complains of may quote what it was given.
+    text::mask_secrets(&mut stderr);
+    let stderr = String::from_utf8_lossy(&stderr);
     let stdout = String::from_utf8_lossy(&output.stdout);
     let says = |texts: &[&str]| texts.iter().any(|text| stderr.contains(text));
     let command = cmd.brief();
