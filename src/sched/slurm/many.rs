@@ -23,6 +23,8 @@ const ONE_BY_ONE: usize = 4;
 
 /// What is known of one id.
 type Answer = Result<Found<Vec<Job>>, SchedError>;
+/// Ids that have no answer, each with its reason.
+type Unanswered = Vec<(JobId, SchedError)>;
 
 /// What was asked for several jobs at once.
 #[derive(Default)]
@@ -44,7 +46,7 @@ impl Jobs<'_> {
     /// All that is recorded about several ids, in their order, the records of each together; of the
     /// caller's running jobs also what their steps have used so far. And the ids that have no answer,
     /// each with its reason.
-    pub fn whole_jobs(&self, ids: &[JobId]) -> (Found<Vec<Vec<Job>>>, Vec<(JobId, SchedError)>) {
+    pub fn whole_jobs(&self, ids: &[JobId]) -> (Found<Vec<Vec<Job>>>, Unanswered) {
         let mut all = Found { value: Vec::new(), notices: Vec::new() };
         let mut unknown = Vec::new();
         for (id, found) in ids.iter().zip(self.each_of(ids, Fields::whole, Self::whole_job)) {

@@ -876,6 +876,12 @@ fn nodes_are_asked_once_and_only_about_running_jobs_of_the_caller() {
         assert_eq!(batch.max_rss.get(), (asks == 1).then_some(Bytes(396 << 10)), "{uid} {state}");
         assert_eq!(codes(&found).contains(&"live-use"), asks == 1, "{:?}", found.notices);
     }
+    // Every node of each would have to answer: of more than eight it is said that none was asked.
+    let rows: Vec<String> = (1..=9).map(|id| row(&id.to_string(), "1001", "RUNNING")).collect();
+    let fake = Fake::slurm("22.05").says("--jobs=", rows.join("\n").as_bytes());
+    let (found, _) = jobs(&fake).whole_jobs(&(1..=9).map(JobId::whole).collect::<Vec<_>>());
+    assert!(!fake.asked().iter().any(|command| command.starts_with("sstat")));
+    assert!(found.notices.iter().any(|told| told.text.contains("of at most 8 running jobs")));
 }
 
 /// A row of a query: a cell for each column that it asks for.
