@@ -211,10 +211,9 @@ fn read(said: &[u8], succeeded: bool, zone: &TimeZone) -> DryRun {
         MEANINGS.iter().find(|(part, _)| text.contains(part)).map(|(_, meaning)| *meaning)
     });
     answer.settled = match meaning {
-        Some(None) => Settled::NoAnswer,
         Some(Some(refusal)) => Settled::Refused(refusal),
         None if is_refused || rejected => Settled::Refused(Refusal::Unrecognised),
-        None => Settled::NoAnswer,
+        Some(None) | None => Settled::NoAnswer,
     };
     answer
 }
