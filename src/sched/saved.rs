@@ -52,6 +52,8 @@ pub struct Saved {
     unread: Vec<String>,
     /// Jobs of documents that lost their exit codes.
     exits: usize,
+    /// Files that do not say how long a run was.
+    timeless: Vec<String>,
 }
 
 /// What a file is, by how it begins.
@@ -65,7 +67,14 @@ enum Form {
 impl Saved {
     /// Local times are of a zone; `columns` are those of files without a heading.
     pub fn new(zone: TimeZone, columns: Vec<String>) -> Self {
-        Self { loader: slurm::loader(zone), columns, unreadable: 0, unread: Vec::new(), exits: 0 }
+        Self {
+            loader: slurm::loader(zone),
+            columns,
+            unreadable: 0,
+            unread: Vec::new(),
+            exits: 0,
+            timeless: Vec::new(),
+        }
     }
 
     /// Reads a file.
@@ -137,6 +146,15 @@ impl Saved {
                 .notices
                 .push(Notice::info("lost-exit-codes", text).hint("save the text: sacct -P -o ALL"));
         }
+        if !self.timeless.is_empty() {
+            let text = format!(
+                "{}: Elapsed, Start and End are none of the columns, so its runs are in no sum, as \
+                 if none had started",
+                self.timeless.join(", ")
+            );
+            let hint = "sacct -P -o ALL prints them";
+            history.notices.push(Notice::warning("no-times", text).hint(hint));
+        }
         if local > 0 {
             let text = "the files hold local times without a zone, which are read as of the zone \
                         here";
@@ -149,7 +167,7 @@ impl Saved {
         history
     }
 
-    fn form(&self, path: &Path, begin: &[u8]) -> Result<Form, SavedError> {
+    fn form(&mut self, path: &Path, begin: &[u8]) -> Result<Form, SavedError> {
         let begin = begin.trim_ascii_start();
         let first = begin.split(|byte| *byte == b'\n').next().unwrap_or_default();
         if begin.starts_with(b"{") {
@@ -162,9 +180,11 @@ impl Saved {
             return Ok(Form::Table);
         }
         let heading = Heading::read(first).or_else(|| Heading::given(&self.columns, first));
-        heading
-            .map(|heading| Form::Text(Box::new(heading)))
-            .ok_or_else(|| SavedError::NoHeading { path: path.to_owned() })
+        let heading = heading.ok_or_else(|| SavedError::NoHeading { path: path.to_owned() })?;
+        if !heading.tells_times() {
+            self.timeless.push(path.display().to_string());
+        }
+        Ok(Form::Text(Box::new(heading)))
     }
 
     fn document(&mut self, path: &Path, content: &dyn Content) -> Result<(), SavedError> {

@@ -428,6 +428,18 @@ fn what_keeps_a_node_is_told_with_its_source() {
     );
 }
 
+/// A client that ends well without a word has not said that nothing is used.
+#[test]
+fn an_empty_answer_about_what_is_used_is_none() {
+    let test = cluster("place-unused");
+    says_yes(&test);
+    assert_eq!(verdict(&ask(&test, &["-c", "1", "-p", "cpu"]), "cpu"), "run_now");
+    test.answer("use", "\n");
+    let shown = ask(&test, &["-c", "1", "-p", "cpu"]);
+    let notices = shown.json()["notices"].to_string();
+    assert!(notices.contains("it printed nothing"), "{}", shown.all());
+}
+
 /// A real Slurm 22.05 took jobs that its dry run refused so, and started them when the reservation
 /// ended, after 61 s and 105 s. One that is kept for good is no wait.
 #[test]

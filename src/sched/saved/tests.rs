@@ -412,6 +412,15 @@ fn what_is_no_accounting_is_refused() {
     assert_eq!(refused(printed), "f: no heading says what its columns are");
 }
 
+/// Of three jobs, two of which failed, it was said without a warning that none had started.
+#[test]
+fn a_file_that_tells_no_times_is_named() {
+    let history = load(&[b"JobID|State\n1|FAILED\n2|COMPLETED\n3|FAILED\n".to_vec()]);
+    let told: Vec<_> = history.notices.iter().filter(|notice| notice.code == "no-times").collect();
+    assert_eq!(told.len(), 1, "{:?}", history.notices);
+    assert!(told[0].text.starts_with("saved: Elapsed, Start and End are none"), "{:?}", told[0]);
+}
+
 #[test]
 fn a_filter_narrows_what_a_file_holds() {
     let text = fixture("22.05", "sacct-all-fields.psv");

@@ -214,7 +214,13 @@ impl<'h> Nodes<'h> {
     /// What is used of the limits of accounts, and of the qualities of service with budgets.
     fn usage(&self, identity: &Identity, budgets: &str) -> Result<Usage, SchedError> {
         let cmd = usage_query(user_of(identity)?, budgets);
-        self.read(cmd, |text| (limits::account_use(text), limits::qos_use(text)))
+        let brief = cmd.brief();
+        self.read(cmd, |text| {
+            let is_told = !text.trim_ascii().is_empty();
+            is_told.then(|| (limits::account_use(text), limits::qos_use(text)))
+        })?
+        // What is not told is not nothing.
+        .ok_or_else(|| SchedError::Failed { command: brief, message: "it printed nothing".into() })
     }
 
     fn settings(&self) -> &Result<Vec<u8>, SchedError> {

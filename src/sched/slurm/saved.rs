@@ -1,7 +1,7 @@
 //! What `sacct` printed into a file: which columns, between what.
 
 use super::Loader;
-use super::fields::Layout;
+use super::fields::{Field, Layout};
 use super::quirks;
 use super::records::Reading;
 use super::release::Release;
@@ -36,6 +36,13 @@ impl Heading {
         }
         let names: Vec<&str> = text.split(delimiter).collect();
         Self::new(&names, delimiter, Some(line.to_vec()))
+    }
+
+    /// Whether it says how long a run was, or when: one that was not is taken for never started.
+    pub(in crate::sched) fn tells_times(&self) -> bool {
+        [Field::Elapsed, Field::Start, Field::End]
+            .into_iter()
+            .any(|field| self.layout.position(field).is_some())
     }
 
     /// The heading of a file without one, whose columns somebody named; the first row says what
