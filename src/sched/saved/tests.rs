@@ -269,7 +269,7 @@ fn what_cannot_be_read_is_counted_and_told() {
     assert_eq!(history.text(history.runs[2].name), "caf\u{fffd}");
     assert_eq!((history.rows.read, history.rows.unreadable, history.rows.orphans), (5, 1, 1));
     let codes: Vec<&str> = history.notices.iter().map(|notice| notice.code).collect();
-    assert_eq!(codes, ["unreadable-rows", "orphan-steps"]);
+    assert_eq!(codes, ["unreadable-rows", "orphan-steps", "no-times"]);
     // The heading is line 1.
     let told = &history.notices[0].text;
     assert!(told.starts_with("1 record could not be read: "), "{told}");
