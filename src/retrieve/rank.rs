@@ -7,10 +7,12 @@
 //! count more than in a sentence. The section is chosen by what is asked, not by a score: somebody
 //! who describes a symptom wants the fixes.
 
+use std::ops::Range;
+
 use serde::Serialize;
 
 use super::words::{cleaned, machine_share};
-use super::{ChunkRef, Library, Meaning};
+use super::{Chunk, ChunkRef, Library, Meaning};
 use crate::model::FamilyId;
 
 /// What the words of a plain question count, from 0 to 1; its meaning counts the rest. How the
@@ -153,13 +155,15 @@ pub struct Scored {
 impl Library {
     /// The notes that fit best, best first, at most `limit`, each by one section.
     pub fn search(&self, query: &Query<'_>, limit: usize) -> Vec<Match> {
-        let mut found = self.ranked(query, Method::Fused);
-        found.truncate(limit);
-        found
+        self.best(query, Method::Fused, limit)
     }
 
     /// Every note that fits at all, best first.
     pub fn ranked(&self, query: &Query<'_>, method: Method) -> Vec<Match> {
+        self.best(query, method, usize::MAX)
+    }
+
+    fn best(&self, query: &Query<'_>, method: Method, limit: usize) -> Vec<Match> {
         let (words, meaning) = match method {
             Method::Words => (1.0, 0.0),
             Method::Meaning => (0.0, 1.0),
@@ -175,7 +179,7 @@ impl Library {
         let dense = if meaning > 0.0 { self.meaning(query) } else { vec![0.0; bm25.len()] };
         let dense = times(dense, meaning);
 
-        let mut matches = Vec::new();
+        let mut notes = Vec::new();
         let mut first = 0;
         for note in self.chunks.chunk_by(|one, next| one.found.is_of_note(&next.found)) {
             let places = first..first + note.len();
@@ -190,34 +194,38 @@ impl Library {
             };
             let parts = Parts { bm25: best(&bm25), dense: best(&dense), family };
             let score = parts.bm25 + parts.dense + parts.family;
-            if score <= 0.0 {
-                continue;
+            if score > 0.0 {
+                notes.push((score, parts, note, places));
             }
-            let own = |place: usize| {
-                let of = |scores: &[f64]| scores.get(place).copied().unwrap_or(0.0);
-                of(&bm25) + of(&dense)
-            };
+        }
+        // Notes of equal score stay in the order of their names.
+        notes.sort_by(|a, b| b.0.total_cmp(&a.0));
+        notes.truncate(limit);
+
+        let own = |place: usize| {
+            let of = |scores: &[f64]| scores.get(place).copied().unwrap_or(0.0);
+            of(&bm25) + of(&dense)
+        };
+        let is_wanted = |chunk: &ChunkRef| chunk.heading == query.wants.heading();
+        let told = |(score, parts, note, places): (f64, Parts, &[Chunk], Range<usize>)| {
             let mut sections: Vec<(&ChunkRef, f64)> =
                 note.iter().zip(places).map(|(chunk, place)| (&chunk.found, own(place))).collect();
-            let is_wanted = |chunk: &ChunkRef| chunk.heading == query.wants.heading();
             // A page of somebody's own has headings of its own: what fits best leads.
             sections.sort_by(|(a, one), (b, other)| {
                 is_wanted(b).cmp(&is_wanted(a)).then_with(|| other.total_cmp(one))
             });
-            let Some((lead, _)) = sections.first() else { continue };
-            matches.push(Match {
-                chunk: (*lead).clone(),
+            let (lead, _) = sections.first()?;
+            let chunk = (*lead).clone();
+            let scored =
+                |(chunk, score): (&ChunkRef, f64)| Scored { heading: chunk.heading.clone(), score };
+            Some(Match {
+                chunk,
                 score,
                 parts,
-                sections: sections
-                    .into_iter()
-                    .map(|(chunk, score)| Scored { heading: chunk.heading.clone(), score })
-                    .collect(),
-            });
-        }
-        // Notes of equal score stay in the order of their names.
-        matches.sort_by(|a, b| b.score.total_cmp(&a.score));
-        matches
+                sections: sections.into_iter().map(scored).collect(),
+            })
+        };
+        notes.into_iter().filter_map(told).collect()
     }
 
     /// How near each section is in meaning, from 0 to 1, its family's examples counted in; all zero
