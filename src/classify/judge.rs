@@ -44,8 +44,6 @@ pub fn decide(rules: &Rules, facts: &Facts<'_>) -> Verdict {
     }
 
     let silence = silence(facts);
-    // Of other ends the record itself says why.
-    let failed = facts.job.is_some_and(|job| matches!(job.state.base, BaseState::Failed));
     let worked_until_limit = facts.job.is_some_and(|job| {
         job.state.base == BaseState::Timeout && record::worked(job, silence.as_ref())
     });
@@ -53,8 +51,10 @@ pub fn decide(rules: &Rules, facts: &Facts<'_>) -> Verdict {
     let mut unexplained = Vec::new();
     let logs = ranks::in_order(&facts.logs);
     for (number, log) in logs.iter().enumerate() {
-        let mut voice = listen(rules, number, log, failed);
-        aftermath::weigh(log, &mut voice.pieces);
+        let mut voice = listen(rules, number, log, facts.job);
+        if facts.job.is_none() {
+            aftermath::weigh(log, &mut voice.pieces);
+        }
         if worked_until_limit {
             progress::weigh_until_limit(log, &mut voice.pieces);
         }
@@ -100,7 +100,7 @@ fn completed(rules: &Rules, facts: &Facts<'_>) -> Verdict {
 /// Decides what a text says that comes without a job: a log, or what a submission command printed.
 /// `log` is the scan of the same text.
 pub fn decide_text(rules: &Rules, log: &LogFacts<'_>, text: &[u8]) -> Verdict {
-    let mut voice = listen(rules, 0, log, false);
+    let mut voice = listen(rules, 0, log, None);
     aftermath::weigh(log, &mut voice.pieces);
     let mut pieces = voice.pieces;
     pieces.extend(submission::pieces(rules, 0, log, text));

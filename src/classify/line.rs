@@ -200,9 +200,10 @@ fn quotes_file(text: &str) -> bool {
 
 /// Whether the line itself says that the program carries on.
 pub(super) fn goes_on(text: &str) -> bool {
-    const WORDS: [&str; 23] = [
+    const WORDS: [&str; 24] = [
         "retrying",
         "retry in ",
+        "retry with ",
         "will retry",
         "falling back",
         "ignoring",
@@ -231,6 +232,53 @@ pub(super) fn goes_on(text: &str) -> bool {
         lower[at + word.len()..].starts_with(|next: char| next.is_ascii_digit() || next == '#')
     };
     WORDS.iter().any(|word| lower.contains(word)) || lower.match_indices("attempt ").any(counted)
+}
+
+/// Whether a line has the form `package.SomeError: message`: where ranks write into each other's
+/// lines, what stands at the end of a traceback may be anything.
+pub(super) fn names_exception(text: &str) -> bool {
+    let text = message(text);
+    let path = text.split(": ").next().unwrap_or(text).trim_end_matches([':', ' ']);
+    (path.ends_with("Error") || path.ends_with("Exception"))
+        && path.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.')
+}
+
+/// Whether a line speaks of trouble. A count of none does not.
+pub(super) fn is_trouble(text: &str) -> bool {
+    const WORDS: [&str; 27] = [
+        "error",
+        "fail",
+        "fatal",
+        "abort",
+        "kill",
+        "exception",
+        "cannot",
+        "can't",
+        "could not",
+        "unable",
+        "denied",
+        "terminat",
+        "cancel",
+        "traceback",
+        "panic",
+        "core dumped",
+        "exit code",
+        "exit status",
+        "exited",
+        "not found",
+        "crash",
+        "interrupt",
+        "refused",
+        "rejected",
+        "lost",
+        "timed out",
+        "giving up",
+    ];
+    const NONE: [&str; 6] =
+        [" 0 error", " 0 fail", "no error", "no fail", "without error", "failed attempts"];
+    let lower = format!(" {}", text.to_lowercase());
+    let lower = NONE.iter().fold(lower, |text, none| text.replace(none, ""));
+    WORDS.iter().any(|word| lower.contains(word))
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ const SURE: f64 = 0.6;
 pub(super) fn pieces(rules: &Rules, facts: &Facts<'_>) -> Vec<Piece> {
     let mut found = Vec::new();
     for (number, log) in facts.logs.iter().enumerate() {
-        let mut pieces = listen(rules, number, log, false).pieces;
+        let mut pieces = listen(rules, number, log, facts.job).pieces;
         let before: Vec<f64> = pieces.iter().map(|piece| piece.score).collect();
         aftermath::weigh(log, &mut pieces);
         for (piece, before) in pieces.into_iter().zip(before) {

@@ -116,3 +116,61 @@ fn everyday_messages_of_other_languages_are_known() {
         assert_eq!(named(&judge(Some(&job("FAILED", 1, 0)), &[line])), family, "{line}");
     }
 }
+
+/// Lines of work.
+fn steps() -> String {
+    (1..60).map(|step| format!("step {step} loss=0.{step}\n")).collect()
+}
+
+#[test]
+fn an_error_that_was_got_over_does_not_explain_an_end_that_nothing_explains() {
+    let import = "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    import cupy\nModuleNotFoundError: No module named 'cupy'\n";
+    let over = format!("{import}cupy not found, falling back to numpy\n{}", steps());
+    let judge = |state, code, signal, end: &str| {
+        named(&judge(Some(&job(state, code, signal)), &[&format!("{over}{end}")]))
+    };
+    assert_eq!(judge("FAILED", 139, 0, "Segmentation fault (core dumped)\n"), "segfault");
+    assert_eq!(judge("FAILED", 0, 11, ""), "segfault");
+    let forrtl = "forrtl: severe (174): SIGSEGV, segmentation fault occurred\n";
+    assert_eq!(judge("FAILED", 174, 0, forrtl), "segfault");
+    assert_eq!(judge("FAILED", 1, 0, "FATAL: negative density in cell 12\n"), "Unknown");
+    assert_eq!(judge("FAILED", 137, 0, "Killed\n"), "Unknown");
+    // Without the work behind it, it is the best that is known.
+    assert_eq!(
+        named(&super::verdicts::judge(Some(&job("FAILED", 1, 0)), &[import])),
+        "python_import"
+    );
+}
+
+#[test]
+fn work_behind_an_error_takes_the_lead_from_it_where_something_else_ended_the_run() {
+    let full = "OSError: [Errno 28] No space left on device: '/tmp/x'\n";
+    let tool = "bash: line 3: nvidia-smi: command not found\n";
+    let steps = steps();
+    let judged = |code, log: String| named(&judge(Some(&job("FAILED", code, 0)), &[&log]));
+    assert_eq!(judged(139, format!("{full}{steps}Segmentation fault (core dumped)\n")), "segfault");
+    assert_eq!(judged(1, format!("{tool}{steps}FATAL: energy not conserved\n")), "Unknown");
+    // Nothing else ended it: what is known is told.
+    assert_eq!(judged(1, format!("{tool}{steps}")), "command_not_found");
+}
+
+#[test]
+fn a_step_that_was_tried_again_with_success_did_not_end_the_job() {
+    let killed = "slurmstepd: error: Detected 1 oom_kill event in StepId=67.0. Some of the step tasks have been OOM Killed.\nsrun: error: c01: task 0: Out Of Memory\n";
+    let rest = format!(
+        "{}python: can't open file 'eval.py': [Errno 2] No such file or directory\n",
+        steps()
+    );
+    let log = format!("{killed}retry with 2 workers: ok\n{rest}");
+    assert_eq!(named(&judge(Some(&job("FAILED", 2, 0)), &[&log])), "file_not_found");
+}
+
+#[test]
+fn a_submission_that_was_taken_the_second_time_was_not_refused() {
+    let refused = "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified\n";
+    let log = format!(
+        "{refused}retry with account b\nSubmitted batch job 991\nwaiting for 991\nFATAL: child 991 failed\n"
+    );
+    assert_eq!(named(&judge(Some(&job("FAILED", 1, 0)), &[&log])), "Unknown");
+    assert_eq!(named(&judge(Some(&job("FAILED", 1, 0)), &[refused])), "submit_account");
+}
