@@ -576,7 +576,9 @@ fn a_snapshot_answers_like_the_cluster_and_names_nobody_where_that_is_asked() {
     let held = std::fs::read_to_string(test.path("answers/held")).expect("there");
     test.answer("held", &held.replace("=course ", "=carol_17 "));
     let queues = std::fs::read_to_string(test.path("answers/queues")).expect("there");
-    let queues = queues.replacen("AllocNodes=ALL", "AllocNodes=submit[1-2],gate.example.org", 1);
+    let (open, down) = queues.split_once("PartitionName=down ").expect("there");
+    let down = down.replacen("AllocNodes=ALL", "AllocNodes=submit[1-2],gate.example.org", 1);
+    let queues = format!("{open}PartitionName=down {down}");
     test.answer("queues", &queues);
     let shape = ["-c", "2", "-t", "1h"];
     let taken = test.run(&[&["snapshot", "-o", "snap.json"][..], &shape].concat());
