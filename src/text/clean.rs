@@ -37,7 +37,7 @@ pub(super) fn visible(text: &str) -> impl Iterator<Item = (usize, char)> {
             let after = &rest[c.len_utf8()..];
             let mut string = |after: &'_ str| -> usize {
                 let from = text.len() - after.len();
-                let end = (from >= open).then(|| string_end(after)).unwrap_or(Err(0));
+                let end = if from >= open { string_end(after) } else { Err(0) };
                 open = open.max(from + end.err().unwrap_or(0));
                 end.unwrap_or(0)
             };

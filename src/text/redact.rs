@@ -14,6 +14,7 @@ mod name;
 mod tests;
 mod value;
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -76,8 +77,7 @@ static AUTOMATON: LazyLock<AhoCorasick> = LazyLock::new(|| {
 pub fn mask_secrets(bytes: &mut [u8]) -> usize {
     /// Searched at a time, to the end of a line, where not all that is there is shown.
     const BLOCK: usize = 1 << 20;
-    let plain = |&byte: &u8| (b' '..0x7f).contains(&byte) || matches!(byte, b'\n' | b'\r' | b'\t');
-    if bytes.iter().all(plain) {
+    if bytes.iter().copied().all(is_plain) {
         return mask_all(bytes, |_| None);
     }
     let (mut count, mut start) = (0, 0);
@@ -88,6 +88,11 @@ pub fn mask_secrets(bytes: &mut [u8]) -> usize {
         start = end;
     }
     count
+}
+
+/// Whether a terminal shows a byte as it is.
+fn is_plain(byte: u8) -> bool {
+    (b' '..0x7f).contains(&byte) || matches!(byte, b'\n' | b'\r' | b'\t')
 }
 
 /// Masks the secrets of a text as it is and as it is shown, until there are none: with asterisks in it,
@@ -122,6 +127,14 @@ pub fn masked(text: &str) -> String {
     mask_secrets(&mut bytes);
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// As [`masked`], of a text that mostly holds none.
+pub fn without_secrets(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(is_plain) && secrets(text.as_bytes()).is_empty() {
+        return text.into();
+    }
+    masked(text).into()
 }
 
 /// Whether there is a secret in the text, masked or not.
@@ -164,7 +177,7 @@ fn mask(bytes: &mut [u8], places: impl IntoIterator<Item = usize>) -> bool {
 fn secrets(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     // How far the commands of each program were searched: none is searched twice.
-    let mut searched = vec![0; PROGRAMS.len()];
+    let mut searched = [0; PROGRAMS.len()];
     for hit in AUTOMATON.find_overlapping_iter(bytes) {
         let index = hit.pattern().as_usize();
         let (text, rule) = TRIGGERS[index];

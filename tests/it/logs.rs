@@ -273,9 +273,8 @@ fn a_job_does_not_lead_to_files_that_are_not_its_owner_s() {
 #[test]
 fn a_damaged_log_is_never_called_empty() {
     let test = Test::new("damaged-logs");
-    let steps: String =
-        (0..4000_u64).map(|n| format!("step {n} loss {}\n", n * n % 9973)).collect();
-    let text = format!("torch.OutOfMemoryError: CUDA out of memory.\n{steps}");
+    let steps: Vec<String> = (0..4000_u64).map(|n| format!("step {n} {}", n * n % 9973)).collect();
+    let text = format!("torch.OutOfMemoryError: CUDA out of memory.\n{}\n", steps.join("\n"));
     test.file("work/whole.out", text.as_bytes());
     let packed =
         std::process::Command::new("gzip").arg("-c").arg(test.path("work/whole.out")).output();

@@ -301,6 +301,49 @@ fn ordinary_lines_stay_as_they_are() {
     assert!(changed.is_empty(), "{}", changed.join("\n"));
 }
 
+/// Where each trigger led to a look at all that follows, a megabyte would take hours.
+#[test]
+fn no_text_is_slow() {
+    for unit in [
+        "token=1 ",
+        "token=$",
+        "token='",
+        "password=\\\"",
+        "key_",
+        "a_key=1",
+        "://a:",
+        "://a:b@",
+        "curl ",
+        "curl -u '",
+        "['curl', ",
+        "docker login ",
+        "eyJaaaaaaaaaaa.",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----END PRIVATE KEY-----",
+        "AAAA\n-----END PRIVATE KEY-----",
+        "wandb",
+        "bearer a",
+        "sk-",
+        "hf_",
+        "login a password ",
+        "Authorization: Digest a, ",
+        "cookie: ",
+        "\u{1b}]pass",
+        "\u{9b}1",
+        "\u{200b}pw",
+        "password=&a",
+        "password:;",
+        "set api_key ",
+        "token=\"\"\"",
+        "\\",
+        "'",
+        "&sig=a",
+    ] {
+        let text = unit.repeat((1 << 19) / unit.len());
+        assert_eq!(masked(&text).len(), text.len());
+    }
+}
+
 /// What nobody sees, and could part a name or a secret.
 const HIDDEN: &[&str] = &[
     "\x1b[0m",

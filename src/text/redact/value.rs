@@ -143,7 +143,7 @@ fn is_secret(bytes: &[u8], name: &Name, sign: Sign, value: &Value) -> bool {
         Kind::Login => {
             let upper = text.iter().any(u8::is_ascii_uppercase);
             let lower = text.iter().any(u8::is_ascii_lowercase);
-            let packed = text.iter().all(|&byte| base64(byte)) && text.len() % 4 == 0;
+            let packed = text.iter().all(|&byte| base64(byte)) && text.len().is_multiple_of(4);
             packed && upper && lower && text.len() >= 12
         }
         Kind::Authorization | Kind::Cookie => false,
@@ -275,8 +275,7 @@ pub(super) fn is_reference(text: &[u8]) -> bool {
         [b"none", b"null", b"nil", b"true", b"false", b"undefined", b"[redacted"];
     let encoded = || text.get(1..3).is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit));
     match text {
-        [] => true,
-        [b'$' | b'<' | b'{', ..] => true,
+        [] | [b'$' | b'<' | b'{', ..] => true,
         [b'%', ..] => !encoded(),
         _ => {
             NOTHING.iter().any(|word| text.eq_ignore_ascii_case(word))
