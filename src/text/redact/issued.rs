@@ -87,9 +87,11 @@ impl Form {
         if self.common && begun {
             return None;
         }
-        let value = whole_run(bytes, prefix.end, self.kind);
+        let near = &bytes[..bytes.len().min(prefix.end + 256)];
+        let value = run(near, prefix.end, self.kind);
         let digit = || bytes[value.clone()].iter().any(u8::is_ascii_digit);
-        (value.len() >= self.least && (!self.common || digit())).then_some(value)
+        let known = value.len() >= self.least && (!self.common || digit());
+        known.then(|| whole_run(bytes, prefix.end, self.kind))
     }
 }
 
@@ -116,8 +118,8 @@ pub(super) fn bearer(bytes: &[u8], at: &Range<usize>) -> Option<Range<usize>> {
 
 /// A key of 40 hexadecimal digits later in the line, as Weights & Biases gave them.
 pub(super) fn hexadecimal(bytes: &[u8], from: usize) -> Option<Range<usize>> {
-    let line = run(bytes, from, |byte| byte != b'\n');
-    let end = line.end.min(line.start + 200);
+    let line = run(&bytes[..bytes.len().min(from + 200)], from, |byte| byte != b'\n');
+    let end = line.end;
     let mut from = line.start;
     while from < end {
         let value = run(bytes, from, word);

@@ -24,8 +24,17 @@ pub(super) struct Value {
     pub(super) quoted: bool,
 }
 
-/// The secret that a name is given.
+/// The secret that a name is given. What it is shows near the name: only a secret is read to its end, so
+/// that none is read twice.
 pub(super) fn secret(bytes: &[u8], name: &Name) -> Option<Range<usize>> {
+    const NEAR: usize = 512;
+    let near = &bytes[..bytes.len().min(name.range.end + NEAR)];
+    let found = secret_in(near, name)?;
+    // The last signs decide where it ends.
+    if near.len() < bytes.len() { secret_in(bytes, name) } else { Some(found) }
+}
+
+fn secret_in(bytes: &[u8], name: &Name) -> Option<Range<usize>> {
     let (sign, from) = sign(bytes, name)?;
     let mut value = if bytes[..name.range.start].ends_with(b"<") && bytes[from - 1] == b'>' {
         Value { range: run(bytes, from, |byte| !b"<\n".contains(&byte)), quoted: true }
