@@ -157,7 +157,8 @@ const MEANT: [&str; 33] = [
     "yes",
 ];
 
-/// Other names for users, accounts, groups, hosts and the cluster; and the names that stay.
+/// Other names for users, accounts, groups, reservations, hosts, the cluster, and what is called after
+/// one of them; and the names that stay.
 fn renames(cluster: &Cluster) -> (Renames, Vec<String>) {
     let mut users: BTreeSet<&str> = cluster.identity.user.as_deref().into_iter().collect();
     let mut accounts: BTreeSet<&str> = cluster.accounts().into_iter().collect();
@@ -202,9 +203,27 @@ fn renames(cluster: &Cluster) -> (Renames, Vec<String>) {
     groups.retain(|group| !users.contains(group) && !accounts.contains(group));
     accounts.retain(|account| !users.contains(account));
     let named: BTreeSet<&str> = cluster.name.as_deref().into_iter().collect();
-    for (kind, names) in
-        [("user", users), ("account", accounts), ("group", groups), ("cluster", named)]
-    {
+    // A reservation is mostly called after who has it.
+    let reservations: BTreeSet<&str> = (cluster.reservations.iter().map(|held| held.name.as_str()))
+        .chain(cluster.nodes.iter().filter_map(|node| node.reservation.as_deref()))
+        .chain(cluster.jobs.iter().filter_map(|job| job.reservation.as_deref()))
+        .collect();
+    let told = |name: &&str| {
+        let is_name =
+            |part: &str| users.contains(part) || accounts.contains(part) || groups.contains(part);
+        !is_name(name) && name.split(['_', '-', '.']).any(is_name)
+    };
+    let qos = cluster.qos.iter().map(|qos| qos.name.as_str()).filter(told).collect();
+    let queues = cluster.queues.iter().map(|queue| queue.name.as_str()).filter(told).collect();
+    for (kind, names) in [
+        ("reservation", reservations),
+        ("qos", qos),
+        ("partition", queues),
+        ("user", users),
+        ("account", accounts),
+        ("group", groups),
+        ("cluster", named),
+    ] {
         for (index, name) in names.into_iter().enumerate() {
             let lower = name.to_ascii_lowercase();
             if name.is_empty() || MEANT.contains(&lower.as_str()) {
@@ -217,22 +236,36 @@ fn renames(cluster: &Cluster) -> (Renames, Vec<String>) {
         }
     }
     // Hosts keep their numbers, so that lists of them stay lists.
-    let mut stems: BTreeSet<&str> = BTreeSet::new();
-    for node in &cluster.nodes {
-        let digits = node.name.find(|c: char| c.is_ascii_digit());
-        match digits {
+    let mut hosts: BTreeSet<String> = cluster.nodes.iter().map(|node| node.name.clone()).collect();
+    hosts.extend(cluster.identity.host.clone());
+    for queue in &cluster.queues {
+        if let Allowed::Only(names) = &queue.submit_hosts {
+            hosts.extend(text::expand(&names.join(","), 10_000).unwrap_or_default());
+        }
+    }
+    // A domain is one for all: with and without it a host stays the same one.
+    let short = |host: &'_ str| -> String { host.split('.').next().unwrap_or_default().to_owned() };
+    let mut stems: BTreeSet<String> = BTreeSet::new();
+    for host in hosts.iter().map(|host| short(host)).collect::<BTreeSet<_>>() {
+        match host.find(|c: char| c.is_ascii_digit()) {
             Some(at) => {
-                stems.insert(&node.name[..at]);
+                stems.insert(host[..at].to_owned());
             }
-            None => words.push((node.name.clone(), format!("host-{}", words.len() + 1))),
+            None => words.push((host, format!("host-{}", words.len() + 1))),
         }
     }
     stems.remove("");
     let stems: Vec<(String, String)> = stems
         .into_iter()
         .enumerate()
-        .map(|(index, stem)| (stem.to_owned(), format!("host{}-", letters(index))))
+        .map(|(index, stem)| (stem, format!("host{}-", letters(index))))
         .collect();
+    let renames = Renames::new(&words, &stems);
+    let domains = hosts.iter().filter(|host| host.contains('.'));
+    let full: Vec<(String, String)> = domains
+        .map(|host| (host.clone(), format!("{}.domain", renames.apply(&short(host)))))
+        .collect();
+    words.extend(full);
     (Renames::new(&words, &stems), kept)
 }
 

@@ -256,6 +256,7 @@ fn evidence(log: &LogFacts<'_>, line: &Line, signal: String, role: Role) -> Evid
         length: line.length,
         // A prefix in the line knows better than the name of the file.
         rank: line.rank.or(log.task),
+        partial: log.scan.damaged,
     };
     Evidence { signal, role, place, text: line.text.clone() }
 }

@@ -42,6 +42,7 @@ pub(super) fn pieces(rules: &Rules, number: usize, log: &LogFacts<'_>, text: &[u
                 offset,
                 length,
                 rank: None,
+                partial: false,
             };
             let signal = found.signal.id.clone();
             let evidence = Evidence { signal, role, place, text: line.clone() };

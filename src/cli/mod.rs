@@ -105,15 +105,20 @@ fn refuse(error: &str, hint: Option<&str>, exit: Exit) {
 
 /// Says something beside the answer.
 fn note(message: &str) {
-    let _ = writeln!(io::stderr(), "note: {message}");
+    let _ = writeln!(io::stderr(), "note: {}", harmless(message));
+}
+
+/// What is said beside an answer, which may quote anybody.
+fn harmless(message: &str) -> String {
+    text::masked(&text::printable(message.as_bytes()))
 }
 
 fn complain(message: &str, hint: Option<&str>) {
     let mut stderr = io::stderr().lock();
     // Nobody is left to tell when standard error is closed.
-    let _ = writeln!(stderr, "jobwise: {}", text::printable(message.as_bytes()));
+    let _ = writeln!(stderr, "jobwise: {}", harmless(message));
     if let Some(hint) = hint {
-        let _ = writeln!(stderr, "hint: {hint}");
+        let _ = writeln!(stderr, "hint: {}", harmless(hint));
     }
 }
 

@@ -30,7 +30,7 @@ use jiff::tz::TimeZone;
 pub use command::{Cmd, ExecError, Finished, Output};
 pub use file::{Content, FileError, FileErrorKind};
 pub use manifest::RecordingError;
-pub use packed::{Unpacked, is_packed};
+pub use packed::{Unpacked, is_packed, no_text};
 pub use recording::Recording;
 pub use replay::Replay;
 pub use store::{Store, StoreError};

@@ -5,7 +5,8 @@
 //! long only the end, and the rest is unpacked again in passing when it is read. So memory is
 //! bounded whatever a file claims to hold, and nothing is written anywhere.
 //!
-//! A file that breaks off or is damaged gives what stands before, and says so.
+//! A file that breaks off or is damaged gives what stands before, and says so. What other programs
+//! packed is known for that and not read: who unpacks it is told.
 
 use std::io::{self, BufReader, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,6 +42,38 @@ pub fn is_packed(content: &dyn Content) -> bool {
     // The two bytes of gzip, and the only method there is.
     matches!(content.read_at(0, &mut head), Ok(3)) && head == [0x1f, 0x8b, 8]
 }
+
+/// Why a file is no text and not to be read as one, in words that follow its name: it is packed by a
+/// program other than gzip, as its first bytes tell (the formats' own), or is called like a packed one
+/// and begins like nothing.
+pub fn no_text(path: &str, content: &dyn Content) -> Option<String> {
+    const PACKERS: [(&str, &[u8]); 4] = [
+        ("xz", b"\xfd7zXZ\0"),
+        ("zstd", b"\x28\xb5\x2f\xfd"),
+        ("bzip2", b"BZh"),
+        ("lz4", b"\x04\x22\x4d\x18"),
+    ];
+    let mut head = [0; HEAD];
+    let count = content.read_at(0, &mut head).ok()?;
+    let head = &head[..count];
+    let is_text = |byte: &u8| *byte >= b' ' || b"\t\n\x0c\r\x1b".contains(byte);
+    if head.iter().all(is_text) {
+        return None;
+    }
+    if let Some((packer, _)) = PACKERS.iter().find(|(_, magic)| head.starts_with(magic)) {
+        return Some(format!(
+            "is packed by {packer}: unpack it ({packer} -dc) and name the text with --log"
+        ));
+    }
+    let called = path.rsplit('.').next().unwrap_or_default();
+    let suffixes = [("gz", "gzip"), ("xz", "xz"), ("zst", "zstd"), ("bz2", "bzip2")];
+    let (_, packer) = suffixes.iter().find(|(suffix, _)| *suffix == called)?;
+    (!is_packed(content))
+        .then(|| format!("is damaged: it does not begin as {packer} does, name a text with --log"))
+}
+
+/// So much of a file's beginning tells what it is.
+pub(super) const HEAD: usize = 64;
 
 /// Packs a text; one that is not whole without the end, so that it still breaks off.
 pub(super) fn pack(text: &[u8], whole: bool) -> io::Result<Vec<u8>> {
@@ -278,6 +311,30 @@ mod tests {
         }
         let window = text.window.lock().expect("whole");
         assert!(window.bytes.capacity() <= 4 * WINDOW);
+    }
+
+    /// The first bytes are those of xz 5.4, zstd 1.5 and bzip2 1.0 for `hello`.
+    #[test]
+    fn what_others_packed_and_what_is_only_called_packed_is_no_text() {
+        let told = |name: &str, bytes: &[u8]| no_text(name, &bytes.to_vec());
+        for (packer, bytes) in [
+            ("xz", &b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4\x46"[..]),
+            ("zstd", b"\x28\xb5\x2f\xfd\x04\x58\x31\0\0hello\n"),
+            ("bzip2", b"BZh91AY&SY\xc1\xc0\x80\xe2\0\0"),
+        ] {
+            let said = told("job.out", bytes).expect("told");
+            assert!(said.starts_with(&format!("is packed by {packer}: ")), "{said}");
+        }
+        assert_eq!(told("job.out.gz", HELLO), None);
+        for broken in [&HELLO[..2], b"\0\0\0\0", b"\x1f\x8b\x07"] {
+            assert!(
+                told("job.out.gz", broken).is_some_and(|said| said.starts_with("is damaged: "))
+            );
+        }
+        // An empty file, a text by that name, and one that speaks of packing.
+        assert_eq!(told("job.out.gz", b""), None);
+        assert_eq!(told("job.out.gz", "Grüße\n".as_bytes()), None);
+        assert_eq!(told("job.out", b"BZh is what bzip2 begins with\n"), None);
     }
 
     proptest! {

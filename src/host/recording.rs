@@ -16,7 +16,7 @@ use super::manifest::{
     Answered, Blob, End, FORMAT, Kept, KeptOutcome, Listed, MANIFEST, Manifest, Range,
     RecordedCaller, Zone, blob_name,
 };
-use super::packed::{Unpacked, is_packed, pack};
+use super::packed::{HEAD, Unpacked, is_packed, no_text, pack};
 use super::piece::Piece;
 use super::replay::Parts;
 use super::{
@@ -217,10 +217,9 @@ impl Runner for Recording<'_> {
     }
 
     fn open(&self, path: &Path) -> Result<Box<dyn Content>, FileError> {
-        let opened = self
-            .inner
-            .open(path)
-            .and_then(|content| parts(content).map_err(|error| FileError::from_io(path, &error)));
+        let opened = self.inner.open(path).and_then(|content| {
+            parts(path, content).map_err(|error| FileError::from_io(path, &error))
+        });
         let outcome = match &opened {
             Err(error) => KeptOutcome::Error(error.kind),
             Ok(parts) => KeptOutcome::Content {
@@ -272,8 +271,9 @@ impl Runner for Recording<'_> {
 
 /// Head and tail of a file, or all of it, with secrets masked at the same length.
 ///
-/// Of a packed file the text is masked and packed again: in it a secret could not be seen.
-fn parts(content: Box<dyn Content>) -> std::io::Result<Parts> {
+/// Of a packed file the text is masked and packed again: in it a secret could not be seen. Of one that is
+/// not unpacked here only so much is kept as tells that.
+fn parts(path: &Path, content: Box<dyn Content>) -> std::io::Result<Parts> {
     let owner = content.owner();
     if is_packed(&*content) {
         let text = Unpacked::new(content, 2 * HALF);
@@ -284,8 +284,13 @@ fn parts(content: Box<dyn Content>) -> std::io::Result<Parts> {
         return Ok(Parts { size: packed.len() as u64, modified, owner, kept: vec![(0, packed)] });
     }
     let size = content.size();
-    let spans: &[(u64, u64)] =
-        if size <= 2 * HALF { &[(0, size)] } else { &[(0, HALF), (size - HALF, HALF)] };
+    let spans: &[(u64, u64)] = if no_text(&path.to_string_lossy(), &*content).is_some() {
+        &[(0, size.min(HEAD as u64))]
+    } else if size <= 2 * HALF {
+        &[(0, size)]
+    } else {
+        &[(0, HALF), (size - HALF, HALF)]
+    };
     let mut kept = Vec::new();
     for &(start, length) in spans {
         let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
@@ -424,7 +429,8 @@ mod tests {
         file.set_len(size - 4).expect("sparse");
         std::io::Seek::seek(&mut file, std::io::SeekFrom::End(0)).expect("sought");
         file.write_all(b"tail").expect("written");
-        let parts = parts(System::new(false).open(&path).expect("opened")).expect("read");
+        let content = System::new(false).open(&path).expect("opened");
+        let parts = parts(&path, content).expect("read");
         let at = |offset| {
             let mut four = [0; 4];
             parts.read_at(offset, &mut four).expect("read");

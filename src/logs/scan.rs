@@ -146,6 +146,8 @@ pub struct Scan {
     pub modified: Option<Timestamp>,
     /// Why the pass ended before the end of the stream, in words.
     pub stopped: Option<String>,
+    /// Whether the stream is the part of a packed file before its damage.
+    pub damaged: bool,
 }
 
 impl Scan {

@@ -73,6 +73,9 @@ pub enum Place {
         /// The rank that wrote it, where a prefix says so.
         #[serde(skip_serializing_if = "Option::is_none")]
         rank: Option<u64>,
+        /// Whether only a part of the file could be read, as it breaks off or is damaged.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        partial: bool,
     },
     /// A field of the scheduler's record.
     Record {

@@ -232,7 +232,7 @@ fn cells(row: &GroupRow) -> Vec<String> {
 /// A line of values. What a spreadsheet would take for a formula is text there.
 fn line(out: &mut dyn Write, cells: &[String]) -> io::Result<()> {
     let cells = cells.iter().map(|cell| {
-        let clean = text::printable(cell.as_bytes());
+        let clean = text::masked(&text::printable(cell.as_bytes()));
         let formula = clean.starts_with(['=', '+', '-', '@']);
         let clean = if formula { format!("'{clean}") } else { clean };
         if clean.contains([',', '"', '\n']) || formula {

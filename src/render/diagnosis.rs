@@ -295,6 +295,16 @@ pub(super) fn confidence(cause: &Cause) -> String {
     format!("{:.0} % (right in {right} of {cases} known cases as clear as this)", measured * 100.0)
 }
 
+/// A place in a log.
+pub(super) fn in_log(job: &Job, place: &Place) -> String {
+    let Place::Log { path, line, offset, partial, .. } = place else { return String::new() };
+    let part = if *partial { ", a damaged file" } else { "" };
+    match line {
+        Some(line) => format!("{}:{line}{part}", short(job, path)),
+        None => format!("{} at byte {offset}{part}", short(job, path)),
+    }
+}
+
 /// Lines of logs with their place above them; what the record says in one paragraph at the end.
 fn evidence<'e>(
     page: &mut Page<'_>,
@@ -307,8 +317,7 @@ fn evidence<'e>(
     let mut name = name;
     for piece in logs {
         let place = match &piece.place {
-            Place::Log { path, line: Some(line), .. } => format!("{}:{line}", short(job, path)),
-            Place::Log { path, offset, .. } => format!("{} at byte {offset}", short(job, path)),
+            Place::Log { .. } => in_log(job, &piece.place),
             Place::Record { .. } => continue,
         };
         page.line(&[(Label::Dim, &text::pad(name, MARGIN)), (Label::Dim, &place)])?;
@@ -360,6 +369,7 @@ fn unknown(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
         if log.tail.is_empty() {
             let nothing = match log.size.get() {
                 None => continue,
+                Some(0) if log.trouble.is_some() => "nothing of it could be read",
                 Some(0) => "empty",
                 Some(_) => "nothing but blanks",
             };

@@ -103,8 +103,7 @@ impl Cells {
         let start = self.text.len();
         // A string takes everything.
         let _ = write!(self.text, "{cell}");
-        if !is_plain(&self.text[start..]) {
-            let clean = clean(&self.text[start..], self.ascii).into_owned();
+        if let Cow::Owned(clean) = clean(&self.text[start..], self.ascii) {
             self.text.truncate(start);
             self.text.push_str(&clean);
         }
@@ -387,13 +386,14 @@ fn blank(line: &mut String, mut count: usize) {
     }
 }
 
-/// Text that cannot steer the terminal, in ASCII where that is asked for.
+/// Text that cannot steer the terminal and holds no secret, whoever forgot to mask it before; in ASCII
+/// where that is asked for.
 fn clean(piece: &str, ascii: bool) -> Cow<'_, str> {
     // Most of what is printed.
     if is_plain(piece) {
-        return piece.into();
+        return text::without_secrets(piece);
     }
-    let clean = text::printable(piece.as_bytes());
+    let clean = text::masked(&text::printable(piece.as_bytes()));
     if !ascii {
         return clean.into();
     }

@@ -10,7 +10,7 @@ use std::io;
 use jiff::Timestamp;
 
 use super::diagnosis::{
-    child_in_words, confidence, limit_in_words, offer_in_words, short, stories, where_to,
+    child_in_words, confidence, in_log, limit_in_words, offer_in_words, short, stories, where_to,
 };
 use super::page::{Label, Page};
 use crate::answer::diagnose::{Diagnoses, Diagnosis};
@@ -213,8 +213,7 @@ fn tried(page: &Page<'_>, job: &Job) -> Vec<String> {
 /// Evidence as `place  text`.
 fn lines<'e>(job: &Job, evidence: impl Iterator<Item = &'e Evidence>) -> Vec<String> {
     let place = |piece: &Evidence| match &piece.place {
-        Place::Log { path, line: Some(line), .. } => format!("{}:{line}", short(job, path)),
-        Place::Log { path, offset, .. } => format!("{} at byte {offset}", short(job, path)),
+        Place::Log { .. } => in_log(job, &piece.place),
         Place::Record { step: Some(step), .. } => format!("record of step {step}"),
         Place::Record { .. } => "record".to_owned(),
     };

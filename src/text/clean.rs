@@ -17,27 +17,46 @@ pub fn printable(bytes: &[u8]) -> String {
         // The common case, and all of most logs.
         return String::from_utf8_lossy(bytes).into_owned();
     }
-    let text = String::from_utf8_lossy(bytes);
-    let mut clean = String::with_capacity(text.len());
-    let mut rest = text.as_ref();
-    while let Some(c) = rest.chars().next() {
-        let after = &rest[c.len_utf8()..];
-        rest = match c {
-            '\x1b' => skip_escape(after),
-            '\u{9b}' => skip_csi(after),
-            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => skip_string(after),
-            '\t' | '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' => {
-                clean.push(' ');
-                after
+    visible(&String::from_utf8_lossy(bytes))
+        .map(|(_, c)| match c {
+            '\t' | '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' => ' ',
+            c => c,
+        })
+        .collect()
+}
+
+/// The characters that are neither part of an escape sequence nor invisible, each with its place; tabs
+/// and line ends are among them.
+pub(super) fn visible(text: &str) -> impl Iterator<Item = (usize, char)> {
+    let mut rest = text;
+    // Up to here nothing closes a control string: what is known is not looked for again.
+    let mut open = 0;
+    std::iter::from_fn(move || {
+        while let Some(c) = rest.chars().next() {
+            let at = text.len() - rest.len();
+            let after = &rest[c.len_utf8()..];
+            let mut string = |after: &'_ str| -> usize {
+                let from = text.len() - after.len();
+                let end = if from >= open { string_end(after) } else { Err(0) };
+                open = open.max(from + end.err().unwrap_or(0));
+                end.unwrap_or(0)
+            };
+            rest = match c {
+                '\x1b' => match after.strip_prefix(['P', 'X', ']', '^', '_']) {
+                    Some(after) => &after[string(after)..],
+                    None => skip_escape(after),
+                },
+                '\u{9b}' => skip_csi(after),
+                '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => &after[string(after)..],
+                _ => after,
+            };
+            let blank = matches!(c, '\t' | '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}');
+            if blank || !c.is_control() && !is_invisible(c) {
+                return Some((at, c));
             }
-            c if c.is_control() || is_invisible(c) => after,
-            c => {
-                clean.push(c);
-                after
-            }
-        };
-    }
-    clean
+        }
+        None
+    })
 }
 
 /// Bytes as text, invalid ones as the replacement character. Text that is long and sound, as what
@@ -73,12 +92,11 @@ fn is_invisible(c: char) -> bool {
         | '\u{e0000}'..='\u{e007f}')
 }
 
-/// What follows the sequence that an ESC began.
+/// What follows the sequence that an ESC began, unless that is a control string.
 fn skip_escape(rest: &str) -> &str {
     let mut chars = rest.chars();
     match chars.next() {
         Some('[') => skip_csi(chars.as_str()),
-        Some('P' | 'X' | ']' | '^' | '_') => skip_string(chars.as_str()),
         // Intermediate bytes and a final one, as in ESC ( B.
         Some(' '..='/') => {
             let rest = rest.trim_start_matches(|c| matches!(c, ' '..='/'));
@@ -95,15 +113,16 @@ fn skip_csi(rest: &str) -> &str {
     rest.strip_prefix(|c| matches!(c, '@'..='~')).unwrap_or(rest)
 }
 
-/// What follows a control string such as a window title. One that is never closed loses only its
-/// introducer, so that nobody can hide the rest of a line behind it.
-fn skip_string(rest: &str) -> &str {
-    let end = rest.char_indices().find_map(|(at, c)| match c {
-        '\x07' | '\u{9c}' => Some(at + c.len_utf8()),
-        '\x1b' if rest[at..].starts_with("\x1b\\") => Some(at + 2),
+/// Where a control string such as a window title ends. One that is not closed on its line loses only
+/// its introducer, so that nobody can hide the rest of a line behind it: how far that was looked for.
+fn string_end(rest: &str) -> Result<usize, usize> {
+    let found = rest.char_indices().find_map(|(at, c)| match c {
+        '\x07' | '\u{9c}' => Some(Ok(at + c.len_utf8())),
+        '\x1b' if rest[at..].starts_with("\x1b\\") => Some(Ok(at + 2)),
+        '\n' => Some(Err(at)),
         _ => None,
     });
-    end.map_or(rest, |end| &rest[end..])
+    found.unwrap_or(Err(rest.len()))
 }
 
 #[cfg(test)]
@@ -132,6 +151,13 @@ mod tests {
     #[test]
     fn an_unclosed_title_cannot_hide_the_rest_of_a_line() {
         assert_eq!(printable(b"\x1b]0;CUDA out of memory"), "0;CUDA out of memory");
+        assert_eq!(printable(b"\x1b]0;CUDA\nout of\x07 memory"), "0;CUDA out of memory");
+    }
+
+    #[test]
+    fn titles_that_never_end_cost_no_more_than_their_length() {
+        let line = "\x1b]a".repeat(1 << 20);
+        assert_eq!(printable(line.as_bytes()).len(), 1 << 20);
     }
 
     #[test]

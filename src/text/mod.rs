@@ -13,7 +13,7 @@ mod words;
 pub use clean::{clean_line, lossy, printable, steers};
 pub use english::{foreign, in_english};
 pub use hostlist::{HostlistError, collapse, expand};
-pub use redact::{holds_secret, mask_secrets, masked};
+pub use redact::{holds_secret, mask_secrets, masked, without_secrets};
 pub use rename::Renames;
 pub use width::{pad, pad_left, truncate, width, wrap};
 pub use words::{count, did_you_mean, join};

@@ -448,3 +448,59 @@ fn secrets_do_not_leave_in_an_export() {
     let shown = test.run(&["export", "--from", "rows.txt"]);
     assert!(!shown.ends(0).stdout.contains("abcdefghijklmnop"), "{}", shown.stdout);
 }
+
+/// Names of runs are written by anybody, and a secret in one is in no answer about many of them.
+#[test]
+fn secrets_and_escapes_in_a_history_do_not_come_out() {
+    let test = Test::new("hostile-history");
+    let hostile = "\u{1b}[31mR\u{1b}]0;own\u{7}\u{9b}2J\u{8}\u{202e}E";
+    let mut text = String::from(
+        "JobID|JobName|User|Account|Partition|QOS|State|ExitCode|Submit|Start|End|Elapsed|Timelimit|NNodes|\
+         AllocCPUS|AllocTRES|NodeList|WorkDir|SubmitLine|Comment|Reservation\n",
+    );
+    for job in 1..=40 {
+        let name = |what: &str| {
+            format!("{hostile}{what} pass\u{1b}[0mword=hunter2hunter2,x{}{hostile}", job % 2)
+        };
+        let state = ["FAILED|1:0", "COMPLETED|0:0", "TIMEOUT|0:15", "NODE_FAIL|0:0"][job % 4];
+        text += &format!(
+            "{job}|{}|{}|{}|{}|{}|{state}|2026-11-20T08:00:00|2026-11-20T09:00:00|2026-11-20T10:00:00|\
+             01:00:00|02:00:00|1|4|cpu=4,mem=8G,node=1|{}|{}|{}|{}|{}\n",
+            name("job"),
+            name("user"),
+            name("account"),
+            name("partition"),
+            name("qos"),
+            name("node"),
+            name("dir"),
+            name("line"),
+            name("comment"),
+            name("reservation"),
+        );
+    }
+    test.file("work/hostile.txt", text.as_bytes());
+    for command in [
+        &["stats"][..],
+        &["stats", "--by", "user"],
+        &["stats", "--by", "account", "--format", "csv"],
+        &["sizing"],
+        &["patterns"],
+        &["reliability"],
+        &["overview"],
+        &["export"],
+        &["export", "--format", "csv"],
+    ] {
+        for format in [&[][..], &["--json"]] {
+            if command.contains(&"csv") && !format.is_empty() {
+                continue;
+            }
+            let shown = test.run(&[command, &["--from", "hostile.txt"], format].concat());
+            shown.ends(0);
+            let all = shown.all();
+            let together = all.split_whitespace().collect::<String>();
+            assert!(!together.contains("hunter2hunter2"), "{command:?} {format:?}\n{all}");
+            let steers = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+            assert_eq!(all.chars().find(|c| steers(*c)), None, "{command:?} {format:?}\n{all}");
+        }
+    }
+}

@@ -268,3 +268,31 @@ fn a_job_does_not_lead_to_files_that_are_not_its_owner_s() {
     shown.ends(1).says("its last lines:");
     assert!(kept.contains("\"owner\": 0"), "{kept}");
 }
+
+/// A log that breaks off or is damaged is told as such, never as empty; what stands before counts.
+#[test]
+fn a_damaged_log_is_never_called_empty() {
+    let test = Test::new("damaged-logs");
+    let steps: Vec<String> = (0..4000_u64).map(|n| format!("step {n} {}", n * n % 9973)).collect();
+    let text = format!("torch.OutOfMemoryError: CUDA out of memory.\n{}\n", steps.join("\n"));
+    test.file("work/whole.out", text.as_bytes());
+    let packed =
+        std::process::Command::new("gzip").arg("-c").arg(test.path("work/whole.out")).output();
+    let packed = packed.expect("gzip").stdout;
+    for (name, bytes, said) in [
+        ("half.out.gz", &packed[..packed.len() / 2], "breaks off: it is not complete"),
+        ("head.out.gz", &packed[..15], "breaks off: it is not complete"),
+        ("two.out.gz", &packed[..2], "is damaged: it does not begin as gzip does"),
+        ("other.out", b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4\x46", "is packed by xz: unpack it (xz -dc)"),
+    ] {
+        test.file(&format!("work/{name}"), bytes);
+        let shown = test.run(&["diagnose", "--log", name]);
+        let all = shown.all().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(all.contains(said), "{all}");
+        assert!(!all.contains("empty") && !all.contains("nothing was written"), "{all}");
+    }
+    test.run(&["diagnose", "--log", "half.out.gz"]).ends(0).says("half.out.gz:1, a damaged file");
+    let json = test.run(&["diagnose", "--log", "half.out.gz", "--json"]).json();
+    let text = json.to_string();
+    assert!(text.contains("\"partial\":true"), "{text}");
+}

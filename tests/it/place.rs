@@ -573,6 +573,13 @@ fn a_snapshot_answers_like_the_cluster_and_names_nobody_where_that_is_asked() {
          CoreCnt=8 Features=(null) PartitionName=(null) Flags=SPEC_NODES TRES=cpu=8 Users=carol \
          Accounts=(null) Licenses=(null) State=ACTIVE BurstBuffer=(null) Watts=n/a\n",
     );
+    let held = std::fs::read_to_string(test.path("answers/held")).expect("there");
+    test.answer("held", &held.replace("=course ", "=carol_17 "));
+    let queues = std::fs::read_to_string(test.path("answers/queues")).expect("there");
+    let (open, down) = queues.split_once("PartitionName=down ").expect("there");
+    let down = down.replacen("AllocNodes=ALL", "AllocNodes=submit[1-2],gate.example.org", 1);
+    let queues = format!("{open}PartitionName=down {down}");
+    test.answer("queues", &queues);
     let shape = ["-c", "2", "-t", "1h"];
     let taken = test.run(&[&["snapshot", "-o", "snap.json"][..], &shape].concat());
     taken.ends(0).says("cluster lab, 3 nodes, 5 partitions, 1 job").says("--redact replaces them");
@@ -594,9 +601,21 @@ fn a_snapshot_answers_like_the_cluster_and_names_nobody_where_that_is_asked() {
     assert_eq!(verdicts(&plain), verdicts(&live));
     assert_eq!(verdicts(&shown), verdicts(&live));
     let text = std::fs::read_to_string(test.path("work/shown.json")).expect("there");
-    for name in
-        ["alice", "bob", "carol", "physics", "staff", "chem\"", "train", "c01", "c[01", "g01"]
-    {
+    for name in [
+        "alice",
+        "bob",
+        "carol",
+        "physics",
+        "staff",
+        "chem\"",
+        "train",
+        "c01",
+        "c[01",
+        "g01",
+        "submit",
+        "gate",
+        "example.org",
+    ] {
         assert!(!text.contains(name), "{name}");
     }
     // The scheduler's own word is in it.

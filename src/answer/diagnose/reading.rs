@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::{Engine, LogReport, Quoted};
 use crate::classify::END;
-use crate::host::{Content, Unpacked, is_packed};
+use crate::host::{Content, Unpacked, is_packed, no_text};
 use crate::logs::{self, Line, Located, Scan, Scanner};
 use crate::model::{Job, Known, Notice, StepId, Stream};
 use crate::text;
@@ -72,6 +72,10 @@ pub(super) fn read_logs(
                     (report, None)
                 }
                 Ok(content) => {
+                    if let Some(why) = no_text(&log.path, &*content) {
+                        report.trouble = Some(why);
+                        return (report, None);
+                    }
                     report.unpacked = is_packed(&*content);
                     let (scan, end, content) = scan(&engine.scanner, content, engine.scan, alone);
                     report.size = Known::Value(scan.size);
@@ -104,6 +108,7 @@ fn scan(
     let text = Unpacked::new(content, limits.bytes);
     let mut scan = scanner.scan(&text, limits);
     let end = ending(&text, &scan);
+    scan.damaged = text.trouble().is_some();
     scan.stopped = text.trouble().map(str::to_owned).or(scan.stopped);
     (scan, end, Box::new(text.shrunk_to(END)))
 }
@@ -150,7 +155,7 @@ fn log_notices(reports: &[LogReport]) -> Vec<Notice> {
         let text = format!("unpacked {names}: lines and bytes count in the unpacked text");
         notices.push(Notice::info("unpacked-log", text));
     }
-    if reports.iter().all(|log| log.size == Known::Value(0)) {
+    if reports.iter().all(|log| log.size == Known::Value(0) && log.trouble.is_none()) {
         let names: Vec<&str> = reports.iter().take(TOLD).map(|log| log.path.as_str()).collect();
         let text = format!("nothing was written to {}", text::join(&names, "and"));
         notices.push(Notice::warning("empty-log", text));
