@@ -330,6 +330,7 @@ pub(super) fn gates(page: &mut Page<'_>, gates: &[Gate]) -> io::Result<()> {
         let (word, label) = match gate.kind {
             Kind::Fatal => ("refused", Label::Bad),
             Kind::Shape => ("limit", Label::Warn),
+            Kind::Wait => ("waits", Label::Warn),
             Kind::Unchecked => ("unchecked", Label::Warn),
             Kind::Note => ("note", Label::Plain),
         };

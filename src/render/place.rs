@@ -11,7 +11,7 @@ use crate::answer::place::{Checked, CheckedQueue, Places, Possible};
 use crate::capacity::change::spoken_until;
 use crate::capacity::gates::Gate;
 use crate::capacity::rank::{Placement, Source, Start, Verdict, too_few};
-use crate::model::{Devices, DryRun, Per, Refusal, Room, Settled, Shape};
+use crate::model::{Devices, DryRun, Known, Per, Refusal, Room, Settled, Shape};
 use crate::text;
 
 /// Queues that cannot take it are told in one line after so many.
@@ -68,7 +68,11 @@ fn sentence(shape: &Shape) -> String {
     if shape.exclusive {
         parts.push("alone on its nodes".to_owned());
     }
-    parts.push(shape.time.map_or("the default time".to_owned(), |time| time.to_string()));
+    parts.push(match &shape.time {
+        Known::Value(time) => time.to_string(),
+        Known::Unlimited => "no time limit".to_owned(),
+        Known::NotGathered | Known::Unreadable(_) => "the default time".to_owned(),
+    });
     parts.join(", ")
 }
 

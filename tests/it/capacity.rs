@@ -455,7 +455,7 @@ fn machine(name: &str, broken: &[&str]) -> Test {
     cases.push("*partition*) say partitions ;;".to_owned());
     cases.push("*assoc_mgr*) echo 'Current Association Manager state' ;;".to_owned());
     cases.push("*reservation*) echo 'No reservations in the system' ;;".to_owned());
-    cases.push("*'show qos'*) echo 'normal|50||||||||||||||||||' ;;".to_owned());
+    cases.push("*'show qos'*) echo 'normal|50|||||||||||||||||||' ;;".to_owned());
     cases.push("*'show assoc'*) echo 'lab|physics||normal|normal||||||||||||' ;;".to_owned());
     let body = format!("case \"$me $*\" in\n{}\nesac", cases.join("\n"));
     for client in ["scontrol", "squeue", "sacctmgr"] {
@@ -520,7 +520,7 @@ fn what_operators_and_users_write_cannot_steer_a_terminal() {
              password=hunter2hunter2 https://me:hunter2hunter2@host/x [{hostile}@1796000000]\n"
         ),
     );
-    test.client("squeue", &format!("printf '%s\\n' '1@~@{hostile}@~@a@~@batch@~@q@~@RUNNING@~@n1@~@1@~@1@~@cpu=1@~@1@~@2@~@1:00@~@None@~@1@~@(null)@~@OK@~@{hostile}@~@'"));
+    test.client("squeue", &format!("printf '%s\\n' '1@~@{hostile}@~@a@~@batch@~@q@~@RUNNING@~@n1@~@1@~@1@~@cpu=1@~@1@~@2@~@1:00@~@None@~@1@~@(null)@~@OK@~@(null)@~@@~@{hostile}@~@'"));
     for args in
         [&["status"][..], &["queues", "--detail"], &["nodes"], &["health"], &["zoom", "n1,batch,1"]]
     {

@@ -320,6 +320,8 @@ fn job(number: u64, words: &str) -> String {
         "1",
         licences,
         "OK",
+        "(null)",
+        "",
         "x",
     ];
     format!("{}@~@\n", cells.join("@~@"))
@@ -339,7 +341,7 @@ fn qos(columns: &[(&str, &str)]) -> String {
 }
 
 fn limits_columns() -> Vec<&'static str> {
-    "Name,Priority,Flags,MaxWall,MaxTRESPerJob,MaxTRESMins,MaxTRESPerNode,MinTRES,MaxTRESPerUser,\
+    "Name,Priority,Flags,UsageFactor,MaxWall,MaxTRESPerJob,MaxTRESMins,MaxTRESPerNode,MinTRES,MaxTRESPerUser,\
      MaxJobsPerUser,MaxSubmitJobsPerUser,MaxTRESPerAccount,MaxJobsPerAccount,\
      MaxSubmitJobsPerAccount,GrpTRES,GrpTRESMins,GrpTRESRunMins,GrpJobs,GrpSubmitJobs,GrpWall"
         .split(',')
@@ -606,15 +608,15 @@ fn licences_are_counted() {
     let busy = Lab::new().says("squeue", &job(1, "bob chem normal cpu=1 matlab:1"));
     assert_eq!(codes(&busy, &[("licenses", "matlab:1")]), Vec::<String>::new());
     let two = judge(&busy, &[("licenses", "matlab:2")]);
-    assert_eq!(two.codes(), ["licence_busy shape"]);
-    assert_eq!(two.first().text, "2 licences of matlab are wanted, 1 of 2 are free");
+    assert_eq!(two.codes(), ["licence_busy wait"]);
+    assert_eq!(two.first().text, "1 of 2 licences of matlab are free, 2 wanted");
     assert_eq!(codes(&busy, &[("licenses", "matlab:3")]), ["licence_total shape"]);
     assert_eq!(codes(&busy, &[("licenses", "ansys")]), ["licence_unknown unchecked"]);
     let held = Lab::new().says(
         "show reservation",
         "ReservationName=r StartTime=1 EndTime=9999999999 Nodes=n9 Users=bob Licenses=matlab:2 State=ACTIVE\n",
     );
-    assert_eq!(codes(&held, &[("licenses", "matlab:1")]), ["licence_busy shape"]);
+    assert_eq!(codes(&held, &[("licenses", "matlab:1")]), ["licence_busy wait"]);
 }
 
 #[test]
