@@ -36,8 +36,10 @@ impl Patience {
         }
     }
 
-    /// Notes that a command hung.
-    pub(super) fn lose(&self, cmd: &Cmd, from: Instant, until: Instant) {
+    /// Notes that a command hung for as long as it was given. That it took a moment more to end it
+    /// takes nothing from those that come.
+    pub(super) fn lose(&self, cmd: &Cmd, begun: Instant) {
+        let (from, until) = (begun, begun + cmd.deadline);
         let mut lost = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let from = lost.until.map_or(from, |counted| counted.max(from));
         lost.time += until.saturating_duration_since(from);
@@ -62,17 +64,17 @@ mod tests {
         let list = Cmd::new("sacct", &[]).deadline(seconds(120));
         let begun = instant();
         assert_eq!(patience.left(&squeue), Ok(seconds(30)));
-        patience.lose(&sacct, begun, begun + seconds(30));
+        patience.lose(&sacct, begun);
         assert_eq!(
             (patience.left(&squeue), patience.left(&list)),
             (Ok(seconds(15)), Ok(seconds(120)))
         );
         // Two side by side lose that time once.
         for _ in 0..2 {
-            patience.lose(&squeue, begun + seconds(31), begun + seconds(41));
+            patience.lose(&squeue.clone().deadline(seconds(10)), begun + seconds(31));
         }
         assert_eq!(patience.left(&squeue), Ok(seconds(5)));
-        patience.lose(&squeue, begun + seconds(41), begun + seconds(46));
+        patience.lose(&squeue.clone().deadline(seconds(5)), begun + seconds(41));
         let (command, hung) = ("squeue".to_owned(), "sacct --helpformat".to_owned());
         assert_eq!(patience.left(&squeue), Err(ExecError::NotAsked { command, hung }));
     }

@@ -89,7 +89,7 @@ impl Runner for System {
             sink(chunk);
         });
         if matches!(result, Err(ExecError::TimedOut { .. })) {
-            self.patience.lose(cmd, started, instant());
+            self.patience.lose(cmd, started);
         }
         if self.trace {
             let outcome = match &result {
