@@ -101,6 +101,130 @@ fn each_command_answers_in_text_and_in_json() {
     }
 }
 
+/// A cluster whose names and numbers are as long as they come: 400 nodes of 256 cores, 2 TiB and eight
+/// GPUs, and one job of all of them.
+fn wide(name: &str) -> Test {
+    let test = machine(name, &[]);
+    let queues =
+        ["a_partition_with_a_very_long_name_indeed", "another_partition_of_the_same_site_gpu"];
+    let node = |number: u32| {
+        format!(
+            "NodeName=compute-rack-a-node-{number:04} CPUAlloc=128 CPUEfctv=256 CPUTot=256 CPULoad=250.11 \
+             RealMemory=2000000 AllocMem=1000000 FreeMem=10 Gres=gpu:nvidia_h100_80gb_hbm3:8 \
+             AllocTRES=cpu=128,mem=1000000M,gres/gpu=4 State=MIXED{} ActiveFeatures=intel,sapphire_rapids,\
+             infiniband_hdr200 Partitions={}{}\n",
+            if number == 7 { "+DRAIN" } else { "" },
+            queues.join(","),
+            if number == 7 {
+                " Reason=the_fan_of_the_second_power_supply_is_out_again [root@1796000000]"
+            } else {
+                ""
+            },
+        )
+    };
+    test.answer("nodes", &(1..=400).map(node).collect::<String>());
+    let all = "compute-rack-a-node-[0001-0400]";
+    let queue = |name: &&str| {
+        format!("PartitionName={name} Nodes={all} TotalNodes=400 State=UP MaxTime=365-00:00:00\n")
+    };
+    test.answer("partitions", &queues.iter().map(queue).collect::<String>());
+    let cells = [
+        "123456789_1000",
+        "a.user.with.a.long.login.name",
+        "an_account_with_a_long_name",
+        queues[0],
+        "normal",
+        "RUNNING",
+        all,
+        "400",
+        "51200",
+        "cpu=51200,mem=400000000M,node=400,billing=51200,gres/gpu=1600",
+        "1795990000",
+        "1827600000",
+        "365-00:00:00",
+        "None",
+        "4294901555",
+        "(null)",
+        "OK",
+        "(null)",
+        "",
+        "a name of a job that says all that there is to say about it",
+    ];
+    let row: String = cells.iter().map(|cell| format!("{cell}@~@")).collect();
+    test.client("squeue", &format!("printf '%s\\n' '{row}'"));
+    test.client(
+        "sbatch",
+        &format!("echo 'sbatch: Job 5 to start at 1 using 9 processors on nodes {all} in partition x' >&2"),
+    );
+    test
+}
+
+/// Nothing is wider than the terminal that it is printed on; what a program reads is never cut.
+#[test]
+fn nothing_is_wider_than_the_terminal() {
+    let queue = "a_partition_with_a_very_long_name_indeed";
+    let of_demo: Vec<Vec<&str>> =
+        COMMANDS.iter().map(|args| [&["--demo"], *args].concat()).collect();
+    let here: Vec<Vec<&str>> = [
+        &[
+            "where",
+            "-N",
+            "4",
+            "-c",
+            "16",
+            "-g",
+            "nvidia_h100_80gb_hbm3:4",
+            "--mem",
+            "100G",
+            "-C",
+            "sapphire_rapids",
+        ][..],
+        &["where", "-N", "400", "--what-if", "--all"],
+        &["check", "-c", "4"],
+        &["status", "--all"],
+        &["queues"],
+        &["queues", "--detail"],
+        &["nodes"],
+        &["gpus"],
+        &["health"],
+        &["zoom", queue],
+        &["zoom", "compute-rack-a-node-0003"],
+        &["zoom", "123456789_1000"],
+        &["backends"],
+    ]
+    .map(<[&str]>::to_vec)
+    .to_vec();
+    let own = [
+        &["--demo", "where", "-c", "4"][..],
+        &["--demo", "where", "-g", "1", "--what-if"],
+        &["--demo", "gpus"],
+    ];
+    let test = wide("wide");
+    let commands = of_demo.into_iter().chain(here).chain(own.map(<[&str]>::to_vec));
+    for args in commands.filter(|args| !args.contains(&"exclude")) {
+        for width in [60, 80] {
+            let shown =
+                test.command(&args).env("COLUMNS", width.to_string()).output().expect("it runs");
+            let text = String::from_utf8(shown.stdout).expect("text");
+            assert!(!text.is_empty(), "{args:?}");
+            let long = text.lines().find(|line| line.chars().count() > width);
+            assert_eq!(long, None, "{args:?} at {width}:\n{text}");
+        }
+    }
+    // In a pipe all is there, in one piece.
+    let piped = test.run(&["queues"]);
+    assert!(piped.stdout.lines().any(|line| line.starts_with(queue)), "{}", piped.all());
+    let shape = &["where", "-N", "4", "-c", "16", "-g", "4", "-C", "sapphire_rapids"];
+    let line = |shown: &str| {
+        shown.lines().find(|line| line.contains("sbatch --partition")).map(str::to_owned)
+    };
+    let whole = line(&test.run(shape).stdout).expect("a line to submit");
+    // A shell reads the broken line as it reads the whole.
+    let narrow = test.command(shape).env("COLUMNS", "60").output().expect("it runs");
+    let narrow = String::from_utf8(narrow.stdout).expect("text").replace(" \\\n   ", "");
+    assert_eq!(line(&narrow), Some(whole));
+}
+
 fn count(value: &Value) -> u64 {
     value.as_u64().expect("a number")
 }
@@ -471,6 +595,64 @@ fn machine(name: &str, broken: &[&str]) -> Test {
         "PartitionName=batch Nodes=n1 TotalNodes=1 State=UP MaxTime=01:00:00\n",
     );
     test
+}
+
+/// Clients that hang: the first is waited for as long as its deadline says, all others together half
+/// as long again, four at a time; then none is run.
+#[test]
+fn clients_that_hang_have_one_budget() {
+    let test = Test::new("hang");
+    for client in ["scontrol", "squeue", "sacctmgr", "sacct", "sbatch", "sinfo"] {
+        test.client(client, "pause 600");
+    }
+    test.client("id", "echo 'uid=1001(alice) gid=1001(alice) groups=1001(alice)'");
+    let path = test.path("calls").display().to_string();
+    let test = test.env("CALLS", &path).env("JOBWISE_SCHEDULER_DEADLINE_SECONDS", "1");
+    let calls = |test: &Test| {
+        let log = std::fs::read_to_string(test.path("calls")).unwrap_or_default();
+        let _ = std::fs::remove_file(test.path("calls"));
+        log.lines().filter(|line| !line.starts_with("id")).count()
+    };
+    for (args, most) in [(&["where", "-c", "1"][..], 5), (&["status"], 5), (&["diagnose", "7"], 2)]
+    {
+        let shown = test.run(args);
+        shown.ends(3);
+        assert!(
+            shown.stderr.contains("gave no answer within")
+                || shown.stderr.contains("had hung before it"),
+            "{}",
+            shown.all()
+        );
+        assert!(
+            shown.stderr.contains("scontrol") || shown.stderr.contains("sacct"),
+            "{}",
+            shown.all()
+        );
+        let made = calls(&test);
+        assert!((1..=most).contains(&made), "{args:?}: {made} calls");
+    }
+}
+
+/// A dry run that hangs is no dry run of all queues: those that were not asked say so.
+#[test]
+fn dry_runs_stop_where_the_scheduler_hangs() {
+    let test = machine("hang-dry", &[]);
+    let many: Vec<String> = (0..12).map(|n| format!("q{n:02}")).collect();
+    let queue = |name: &String| format!("PartitionName={name} Nodes=n1 TotalNodes=1 State=UP\n");
+    test.answer("partitions", &many.iter().map(queue).collect::<String>());
+    test.answer(
+        "nodes",
+        &format!("NodeName=n1 CPUAlloc=0 CPUTot=8 RealMemory=16000 AllocMem=0 State=IDLE Partitions={}\n", many.join(",")),
+    );
+    test.client("sbatch", "pause 600");
+    let test = test.env("JOBWISE_SCHEDULER_DEADLINE_SECONDS", "1");
+    let document = test.run(&["where", "-c", "1", "--json"]).json();
+    // Three at a time: the first three wait a second, the next three half of one.
+    assert_eq!(document["asked"], 6);
+    let verdicts = document["placements"].as_array().expect("placements");
+    assert!(verdicts.iter().all(|place| place["verdict"] == "no_answer"), "{verdicts:?}");
+    let last = verdicts.iter().filter_map(|place| place["because"].as_str());
+    assert_eq!(last.filter(|text| text.contains("had hung before it")).count(), 6);
 }
 
 #[test]
