@@ -96,7 +96,7 @@ impl<'c> Host<'c> {
     }
 }
 
-impl<'c> Host<'c> {
+impl Host<'_> {
     /// The same with so many CPUs in all, and of them at most so many free.
     pub(super) fn with_cpus(&self, all: u64, free: u64) -> Self {
         // Those that are not given away, whoever they are kept for.

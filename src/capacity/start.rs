@@ -36,8 +36,8 @@ pub struct Timeline {
 pub(super) struct Share {
     pub(super) cpus: u64,
     memory: Bytes,
-    /// By name and type, as in `gpu` and `gpu:a100`.
-    devices: Vec<(String, u64)>,
+    /// By name and type.
+    devices: Vec<(String, Option<String>, u64)>,
 }
 
 /// What a job that waits will have of one node.
@@ -130,20 +130,12 @@ impl Timeline {
                 moments.entry(*moment).or_default();
             }
         }
-        for (at, (.., closed)) in hosts.iter().enumerate() {
-            for time in *closed {
+        for (at, (place, _, closed)) in hosts.iter().enumerate() {
+            let claims = self.claims.get(place).into_iter().flatten();
+            let claims = claims.map(|claim| Closed { from: claim.from, until: claim.until });
+            for time in closed.iter().copied().chain(claims) {
                 let last = length.and_then(|length| earlier(time.from, length));
                 for moment in [Some(time.until), last].into_iter().flatten() {
-                    if moment >= now {
-                        moments.entry(moment).or_default().push(at);
-                    }
-                }
-            }
-        }
-        for (at, (place, ..)) in hosts.iter().enumerate() {
-            for claim in self.claims.get(place).into_iter().flatten() {
-                let last = length.and_then(|length| earlier(claim.from, length));
-                for moment in [Some(claim.until), last].into_iter().flatten() {
                     if moment >= now {
                         moments.entry(moment).or_default().push(at);
                     }
@@ -217,19 +209,11 @@ fn take(free: &mut Space, host: &Host<'_>, share: &Share) {
     if let Some(memory) = free.memory {
         free.memory = Some(Bytes(memory.0.saturating_sub(share.memory.0)));
     }
-    for (name, count) in &share.devices {
-        let (name, kind) = match name.split_once(':') {
-            Some((name, kind)) => (name, Some(kind)),
-            None => (name.as_str(), None),
-        };
-        let typed = format!("{name}:");
-        if kind.is_none() && share.devices.iter().any(|(other, _)| other.starts_with(&typed)) {
-            continue;
-        }
+    for (name, kind, count) in &share.devices {
         let mut left = *count;
         for (index, device) in host.devices.iter().enumerate() {
             let matches = device.name == name
-                && kind.is_none_or(|kind| {
+                && kind.as_deref().is_none_or(|kind| {
                     device.kind.is_some_and(|known| known.eq_ignore_ascii_case(kind))
                 });
             if matches {
@@ -269,9 +253,9 @@ fn holds_nodes(job: &QueuedJob) -> bool {
 /// What a job has of each of so many nodes.
 pub(super) fn share(job: &QueuedJob, nodes: u64) -> Share {
     let each = |count: u64| count / nodes.max(1);
-    let devices = job.tres.0.iter().filter_map(|(name, value)| {
-        Some((name.strip_prefix("gres/")?.to_owned(), each(value.parse().ok()?)))
-    });
+    let devices = job.tres.devices().into_iter();
+    let devices =
+        devices.map(|(name, kind, count)| (name.to_owned(), kind.map(str::to_owned), each(count)));
     Share {
         cpus: job.tres.count("cpu").or(job.cpus.get()).map_or(0, each),
         memory: Bytes(job.tres.memory().map_or(0, |bytes| each(bytes.0))),
@@ -285,24 +269,12 @@ fn release(free: &mut Space, host: &Host<'_>, share: &Share) {
     if let (Some(memory), Some(whole)) = (free.memory, host.whole.memory) {
         free.memory = Some(Bytes(memory.0.saturating_add(share.memory.0)).min(whole));
     }
-    for (name, count) in &share.devices {
-        let (name, kind) = match name.split_once(':') {
-            Some((name, kind)) => (name, Some(kind)),
-            None => (name.as_str(), None),
-        };
-        // Typed and generic entries say the same twice; the typed one says where.
-        let has_typed = share
-            .devices
-            .iter()
-            .any(|(other, _)| other.split_once(':').is_some_and(|(other, _)| other == name));
+    for (name, kind, count) in &share.devices {
         let typed_host = host.devices.iter().any(|d| d.name == name && d.kind.is_some());
-        if kind.is_none() && has_typed && typed_host {
-            continue;
-        }
         let mut left = *count;
         for (index, device) in host.devices.iter().enumerate() {
             let matches = device.name == name
-                && kind.is_none_or(|kind| {
+                && kind.as_deref().is_none_or(|kind| {
                     device.kind.is_none_or(|known| known.eq_ignore_ascii_case(kind))
                 });
             if matches && (kind.is_none() || !typed_host || device.kind.is_some()) {

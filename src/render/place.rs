@@ -131,7 +131,7 @@ fn submit_line(page: &mut Page<'_>, options: &[String], script: Option<&str>) ->
     for word in words {
         if text::width(&line) + 1 + text::width(&word) > most {
             page.line(&[(Label::Strong, &format!("{line}{GOES_ON}"))])?;
-            line = "   ".to_owned();
+            "   ".clone_into(&mut line);
         }
         line = format!("{line} {word}");
     }

@@ -150,7 +150,7 @@ fn wide(name: &str) -> Test {
         "",
         "a name of a job that says all that there is to say about it",
     ];
-    let row: String = cells.iter().map(|cell| format!("{cell}@~@")).collect();
+    let row = format!("{}@~@", cells.join("@~@"));
     test.client("squeue", &format!("printf '%s\\n' '{row}'"));
     test.client(
         "sbatch",

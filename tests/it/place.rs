@@ -813,8 +813,8 @@ fn seconds_from_now(at: &serde_json::Value) -> i64 {
     at.duration_since(jiff::Timestamp::now()).as_secs() + 30
 }
 
-/// The lab's Slurm 22.05 took `sbatch -t 0` and `-t UNLIMITED` in a partition with a MaxTime, its dry
-/// run named a start, and the job waited for ever: PartitionTimeLimit. Where the partition has no
+/// The lab's Slurm 22.05 took `sbatch -t 0` and `-t UNLIMITED` in a partition with a `MaxTime`, its dry
+/// run named a start, and the job waited for ever (`PartitionTimeLimit`). Where the partition has no
 /// limit it runs.
 #[test]
 fn no_time_limit_is_more_than_any() {

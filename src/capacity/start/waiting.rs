@@ -31,10 +31,7 @@ fn is_next(job: &QueuedJob) -> bool {
 }
 
 /// The jobs that are in front of a new one, the first of them first; of them only those that count.
-pub fn in_front<'c>(
-    cluster: &'c Cluster,
-    counts: impl Fn(&QueuedJob) -> bool,
-) -> Vec<&'c QueuedJob> {
+pub fn in_front(cluster: &Cluster, counts: impl Fn(&QueuedJob) -> bool) -> Vec<&QueuedJob> {
     let next = cluster.jobs.iter().filter(|job| is_next(job) && counts(job));
     let mut jobs: Vec<&QueuedJob> = next.collect();
     jobs.sort_by_key(|job| (std::cmp::Reverse(job.priority.get()), job.id.clone()));
@@ -96,17 +93,11 @@ impl Timeline {
 /// What a waiting job asks for, as the queue tells it.
 fn shape(job: &QueuedJob) -> Shape {
     let nodes = job.nodes.get().unwrap_or(1).max(1);
-    let devices = job.tres.0.iter().filter_map(|(name, value)| {
-        let name = name.strip_prefix("gres/")?;
-        let (name, kind) = match name.split_once(':') {
-            Some((name, kind)) => (name, Some(kind.to_owned())),
-            None => (name, None),
-        };
-        // Where a type is told, the sum says the same again.
-        let typed = format!("gres/{name}:");
-        let is_told = kind.is_none() && job.tres.0.iter().any(|(key, _)| key.starts_with(&typed));
-        let count = value.parse::<u64>().ok().filter(|_| !is_told)?.div_ceil(nodes);
-        Some(Devices { name: name.to_owned(), kind, count, per: Per::Node })
+    let devices = job.tres.devices().into_iter().map(|(name, kind, count)| Devices {
+        name: name.to_owned(),
+        kind: kind.map(str::to_owned),
+        count: count.div_ceil(nodes),
+        per: Per::Node,
     });
     let memory = job.tres.memory().map(|bytes| crate::model::Bytes(bytes.0 / nodes));
     Shape {
