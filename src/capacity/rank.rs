@@ -169,7 +169,9 @@ impl<'c> Look<'c> {
                         let by = || free.reservation.or(free.until.map(|(_, by)| by));
                         let reason = free.node.reason.as_ref().map(|reason| reason.text.as_str());
                         let reason = match field {
-                            RESERVATIONS => by(),
+                            // Whose reservation a node outside of the named one is in is no matter.
+                            RESERVATIONS if word != OUTSIDE => by(),
+                            RESERVATIONS => None,
                             _ => reason.filter(|_| free.class.is_out()),
                         };
                         busy.named.push((free.node.name.clone(), reason.map(str::to_owned)));
@@ -207,7 +209,7 @@ impl<'c> Look<'c> {
                     "in a reservation of some cores, of which it is not told which are left",
                     RESERVATIONS,
                 ),
-                Some(_) => ("not in the reservation", RESERVATIONS),
+                Some(_) => (OUTSIDE, RESERVATIONS),
                 None => (free.class.word(), told_by(free)),
             });
         }
@@ -439,6 +441,9 @@ fn boots(fit: &Fit) -> bool {
     let classes = [Class::PoweredDown, Class::PoweringUp, Class::PoweringDown, Class::Rebooting];
     classes.iter().any(|class| fit.busy.contains_key(class.word()))
 }
+
+/// Where a node stands that is none of the reservation that a job names.
+const OUTSIDE: &str = "not in the reservation";
 
 /// What tells of reservations.
 const RESERVATIONS: &str = "scontrol show reservation";

@@ -4,6 +4,9 @@
 //! (`OverPartQOS` turns the first two around). What is used of QOS limits is added up over the queue;
 //! of accounts' limits the controller tells it. A job over a limit mostly is taken and waits for
 //! ever, so a yes at submission proves nothing.
+//!
+//! `MaxTRESRunMins` of a user or an account is set and shown by `sacctmgr`, and held by nobody: under
+//! `cpu=5` a lab's Slurm 22.05 ran jobs of 3, 4 and 6 minutes side by side. So it is not weighed.
 
 use std::collections::BTreeMap;
 

@@ -603,6 +603,42 @@ fn limits_that_are_not_enforced_hold_nobody_up() {
     assert_eq!(codes(&unread, &[("ntasks", "9"), ("qos", "normal")]), ["max_cpu_job shape"]);
 }
 
+/// The lab's Slurm 22.05, a QOS with `UsageFactor=10` and budgets of 30 CPU minutes: a job of 2, of 5
+/// and of 20 minutes ran. With the flag `UsageFactorSafe` that of 2 ran, and that of 5 waited with the
+/// reasons QOSGrpCPURunMinutesLimit, QOSGrpCPUMinutesLimit and QOSMaxCpuMinutesPerJobLimit.
+#[test]
+fn a_usage_factor_counts_for_what_is_to_run_only_where_it_is_safe() {
+    let lab = |flags: &str, budget: &'static str| {
+        under(&[("UsageFactor", "10.000000"), ("Flags", flags), (budget, "cpu=30")]).says(
+            "assoc_mgr",
+            "ClusterName=lab Account=physics UserName=alice(1001) Partition= DefAssoc=Yes\n\
+             QOS=normal(1) GrpTRESMins=cpu=30(0) GrpTRESRunMins=cpu=30(0)\n",
+        )
+    };
+    let budgets = [
+        ("GrpTRESRunMins", "grp_cpu_run_minutes shape"),
+        ("GrpTRESMins", "grp_cpu_minutes shape"),
+        ("MaxTRESMins", "max_cpu_minutes_job shape"),
+    ];
+    for (budget, code) in budgets {
+        for (minutes, flags, held) in [
+            ("2", "UsageFactorSafe", false),
+            ("5", "UsageFactorSafe", true),
+            ("5", "", false),
+            ("20", "", false),
+            ("31", "", true),
+            // Which has no end takes more than any.
+            ("0", "", true),
+        ] {
+            let gates = codes(&lab(flags, budget), &[("time", minutes)]);
+            let held = if held { vec![code.to_owned()] } else { Vec::new() };
+            let gates: Vec<String> =
+                gates.into_iter().filter(|gate| !gate.contains("walltime")).collect();
+            assert_eq!(gates, held, "{budget} {flags} {minutes}");
+        }
+    }
+}
+
 #[test]
 fn licences_are_counted() {
     let busy = Lab::new().says("squeue", &job(1, "bob chem normal cpu=1 matlab:1"));
