@@ -106,16 +106,14 @@ fn recording(test: &Test, more: &[(&[&str], &str)]) -> String {
 #[test]
 fn a_pending_job_meets_its_limit_in_numbers() {
     let test = Test::new("held");
-    // Columns as they are asked for; the limit is that of the cluster which was recorded.
+    // Columns as they were asked for when recordings lacked usage factors; the limit is that of the cluster which was recorded.
     let columns = "format=Name,Priority,Flags,MaxWall,MaxTRESPerJob,MaxTRESMins,MaxTRESPerNode,MinTRES,MaxTRESPerUser,MaxJobsPerUser,MaxSubmitJobsPerUser,MaxTRESPerAccount,MaxJobsPerAccount,MaxSubmitJobsPerAccount,GrpTRES,GrpTRESMins,GrpTRESRunMins,GrpJobs,GrpSubmitJobs,GrpWall";
     let qos = ["sacctmgr", "--readonly", "--noheader", "--parsable2", "show", "qos", columns];
     let partitions = ["scontrol", "--all", "--oneliner", "show", "partition"];
     let listed = fs::read_to_string(format!("{FIXTURES}/slurm-26.05/scontrol-partitions.txt"));
     let listed = listed.expect("a fixture");
-    let path = recording(
-        &test,
-        &[(&qos, "gpu2|0||||||||gres/gpu=2|||||||||||\n"), (&partitions, &listed)],
-    );
+    let path =
+        recording(&test, &[(&qos, "gpu2|0|||||||gres/gpu=2|||||||||||\n"), (&partitions, &listed)]);
     let shown = test.run(&["--replay", &path, "diagnose", "131"]);
     shown.ends(0).says("waiting does not help");
     shown.says("limit 3 GPUs are more than the 2 that one user may have at once (QOS gpu2 MaxTRESPerUser): at most 2 GPUs");
