@@ -605,7 +605,7 @@ fn limits_that_are_not_enforced_hold_nobody_up() {
 
 /// The lab's Slurm 22.05, a QOS with `UsageFactor=10` and budgets of 30 CPU minutes: a job of 2, of 5
 /// and of 20 minutes ran. With the flag `UsageFactorSafe` that of 2 ran, and that of 5 waited with the
-/// reasons QOSGrpCPURunMinutesLimit, QOSGrpCPUMinutesLimit and QOSMaxCpuMinutesPerJobLimit.
+/// reasons `QOSGrpCPURunMinutesLimit`, `QOSGrpCPUMinutesLimit` and `QOSMaxCpuMinutesPerJobLimit`.
 #[test]
 fn a_usage_factor_counts_for_what_is_to_run_only_where_it_is_safe() {
     let lab = |flags: &str, budget: &'static str| {
