@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::World;
 use super::cluster::QueueRow;
 use crate::capacity::gates::{Gate, Gates, Kind, Term};
-use crate::model::{Cluster, DryRun, Settled, Shape};
+use crate::model::{Cluster, DryRun, Known, Settled, Shape, Span};
 use crate::sched::Backend;
 use crate::sched::survey::{self, Candidate, Charge};
 use crate::text;
@@ -207,7 +207,7 @@ pub(super) fn smallest() -> Shape {
     Shape {
         nodes: Some((1, None)),
         tasks: Some(1),
-        time: Some(crate::model::Span::seconds(60)),
+        time: Known::Value(Span::seconds(60)),
         ..Shape::default()
     }
 }

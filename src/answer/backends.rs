@@ -38,7 +38,7 @@ pub fn backends(world: World<'_>) -> Backends {
     let settings = &world.config.settings.scheduler;
     let row = |scheduler: &'static sched::Scheduler| {
         let only = config::Scheduler { backend: scheduler.name.to_owned(), ..settings.clone() };
-        let found = sched::detect(world.cluster, &only, Need::Nodes);
+        let found = sched::detect(world.cluster, &only, Need::Nodes, world.session);
         Row {
             name: scheduler.name,
             is_here: found.nodes.is_some() || found.jobs.is_some(),

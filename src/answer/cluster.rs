@@ -35,7 +35,12 @@ impl<'w> World<'w> {
 
     /// The scheduler, as far as questions about capacity need it.
     pub(super) fn capacity(&self) -> Backend<'w> {
-        sched::detect(self.cluster, &self.config.settings.scheduler, sched::Need::Nodes)
+        sched::detect(
+            self.cluster,
+            &self.config.settings.scheduler,
+            sched::Need::Nodes,
+            self.session,
+        )
     }
 }
 

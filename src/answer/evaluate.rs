@@ -23,7 +23,7 @@ use crate::model::{
     BaseState, Cause, Job, JobId, Notice, Outcome, Place, Source, State, Stream, Verdict,
 };
 use crate::retrieve::Match;
-use crate::sched::{self, slurm};
+use crate::sched::{Session, slurm};
 use crate::text;
 
 pub use retrieval::{SearchReport, SearchWanted, retrieval};
@@ -300,8 +300,9 @@ fn of_recording(
     job: &str,
 ) -> Result<Diagnosis, String> {
     let replay = Replay::load(path).map_err(|error| error.to_string())?;
-    let world = World { cluster: &replay, live: false, ..world };
-    let backend = sched::detect(&replay, &world.config.settings.scheduler, sched::Need::Jobs);
+    let session = Session::default();
+    let world = World { live: false, ..world.on(&replay, &session) };
+    let backend = world.backend();
     let (mut diagnoses, _) = asked(engine, &Shared::new(world), &backend, job, &Hints::default())
         .map_err(|error| error.to_string())?;
     if diagnoses.len() != 1 {

@@ -48,7 +48,7 @@ use crate::host::{FileError, Runner, Store, StoreError};
 use crate::knowledge::{self, KnowledgeError, Notes};
 use crate::model::{IdError, Notice};
 use crate::retrieve::RetrieveError;
-use crate::sched::{self, Backend, SavedError, SchedError};
+use crate::sched::{self, Backend, SavedError, SchedError, Session};
 
 pub use window::{WindowError, parse_time};
 
@@ -70,12 +70,27 @@ pub struct World<'w> {
     pub live: bool,
     /// Whether the cluster is asked again for what was remembered.
     pub fresh: bool,
+    /// What this answer has learnt of the cluster's scheduler so far.
+    pub session: &'w Session,
 }
 
 impl<'w> World<'w> {
     /// The scheduler of this cluster.
     fn backend(&self) -> Backend<'w> {
-        sched::detect(self.cluster, &self.config.settings.scheduler, sched::Need::Jobs)
+        sched::detect(
+            self.cluster,
+            &self.config.settings.scheduler,
+            sched::Need::Jobs,
+            self.session,
+        )
+    }
+
+    /// The same with another cluster, of which nothing is known yet.
+    fn on<'a>(self, cluster: &'a dyn Runner, session: &'a Session) -> World<'a>
+    where
+        'w: 'a,
+    {
+        World { cluster, session, ..self }
     }
 
     /// What is known: what is built in, and the overlays'.

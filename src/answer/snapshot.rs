@@ -15,7 +15,7 @@ use super::{AnswerError, World};
 use crate::capacity::diff::{self, Difference};
 use crate::host::{Recording, Replay};
 use crate::model::{Allowed, Cluster, Notice};
-use crate::sched::slurm;
+use crate::sched::{Session, slurm};
 use crate::text::{self, Renames};
 
 /// What was kept.
@@ -106,8 +106,9 @@ pub fn take(
 
 /// Compares two snapshots.
 pub fn compare(world: World<'_>, before: &Replay, after: &Replay) -> Result<Compared, AnswerError> {
-    let read = |replay| place::read(World { cluster: replay, ..world });
-    let (old, new) = (read(before)?, read(after)?);
+    let (first, second) = (Session::default(), Session::default());
+    let old = place::read(world.on(before, &first))?;
+    let new = place::read(world.on(after, &second))?;
     let mut notices = old.notices;
     notices.extend(new.notices);
     notices.dedup();

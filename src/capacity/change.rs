@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::gates::Kind;
 use super::rank::Look;
-use crate::model::{Bytes, Per, Queue, Room, Shape, Span};
+use crate::model::{Bytes, Known, Per, Queue, Room, Shape, Span};
 use crate::text;
 
 /// A change that would let it run now, as far as rules and nodes tell.
@@ -74,21 +74,25 @@ pub fn changes(look: &Look<'_>, shape: &Shape) -> Vec<Change> {
 
 fn runs_now(look: &Look<'_>, queue: &Queue, shape: &Shape) -> bool {
     let access = look.access(queue, shape);
-    let refuses = access.has(Kind::Fatal) || access.has(Kind::Shape);
+    let refuses = [Kind::Fatal, Kind::Shape, Kind::Wait].iter().any(|kind| access.has(*kind));
     !refuses && look.fit_of(&queue.name, shape).is_some_and(|fit| fit.now)
 }
 
 /// With the longest time that a rule or a reservation leaves.
 fn shorter(look: &Look<'_>, queue: &Queue, shape: &Shape) -> Vec<(String, Shape)> {
-    let Some(asked) = shape.time else { return Vec::new() };
     let mut times = look.spare_times(queue, shape);
-    times.retain(|time| *time < asked && time.as_seconds() >= SHORTEST);
+    times.retain(|time| shape.time.exceeds(time) && time.as_seconds() >= SHORTEST);
     times.sort_unstable_by(|a, b| b.cmp(a));
     times.dedup();
     let shapes = times.into_iter().map(|time| {
-        let less = Span::seconds(asked.as_seconds() - time.as_seconds());
-        let shape = Shape { time: Some(time), ..shape.clone() };
-        (format!("with {} less time (--time={time})", spoken(less)), shape)
+        let what = match shape.time.get() {
+            Some(asked) => {
+                let less = Span::seconds(asked.as_seconds() - time.as_seconds());
+                format!("with {} less time (--time={time})", spoken(less))
+            }
+            None => format!("with a time limit (--time={time})"),
+        };
+        (what, Shape { time: Known::Value(time), ..shape.clone() })
     });
     shapes.collect()
 }

@@ -38,7 +38,7 @@ pub struct Host<'c> {
 }
 
 /// A kind of generic resource on a node.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct HostDevice<'c> {
     /// Its name.
     pub name: &'c str,
@@ -93,6 +93,21 @@ impl<'c> Host<'c> {
             devices: free_devices(node),
         };
         Self { node, devices, whole, free }
+    }
+}
+
+impl Host<'_> {
+    /// The same with so many CPUs in all, and of them at most so many free.
+    pub(super) fn with_cpus(&self, all: u64, free: u64) -> Self {
+        // Those that are not given away, whoever they are kept for.
+        let unallocated =
+            self.node.cpus.allocated.get().map_or(0, |used| self.whole.cpus.saturating_sub(used));
+        Self {
+            node: self.node,
+            devices: self.devices.clone(),
+            whole: Space { cpus: all.min(self.whole.cpus), ..self.whole.clone() },
+            free: Space { cpus: free.min(unallocated), ..self.free.clone() },
+        }
     }
 }
 

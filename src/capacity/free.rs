@@ -326,7 +326,7 @@ impl<'c> Rules<'c> {
     fn scheduled(&self, node: &Node, reserved: &Reserved<'c>) -> (Option<Class>, Option<&'c str>) {
         let state = &node.state;
         let mut whole =
-            reserved.now_on(&node.name).filter(|held| !held.is_part_of_nodes).peekable();
+            reserved.now_on(&node.name).filter(|held| !held.is_part_of_nodes()).peekable();
         if whole.peek().is_some() {
             // In several at once, the one that lets the caller in.
             let held: Vec<_> = whole.collect();
@@ -399,7 +399,7 @@ impl<'c> Rules<'c> {
     fn free_cpus(&self, node: &Node, reserved: &Reserved<'_>) -> Known<u64> {
         let kept: u64 = reserved
             .now_on(&node.name)
-            .filter(|held| held.is_part_of_nodes)
+            .filter(|held| held.is_part_of_nodes())
             .filter(|held| {
                 let mine = reserved::lets_in(held, &self.cluster.identity, &self.accounts);
                 !(mine && held.has("MAGNETIC"))

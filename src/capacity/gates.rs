@@ -32,6 +32,8 @@ pub enum Kind {
     Fatal,
     /// Does not let this much through; less, shorter or later may pass.
     Shape,
+    /// Lets it through and holds it until others give something back.
+    Wait,
     /// Could not be checked.
     Unchecked,
     /// Lets it through, at a price.
@@ -73,6 +75,10 @@ impl Gate {
 
     fn shape(code: impl Into<String>, source: impl Into<String>, text: impl Into<String>) -> Self {
         Self::new(Kind::Shape, code, source, text)
+    }
+
+    fn wait(code: &str, source: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::new(Kind::Wait, code, source, text).clears()
     }
 
     fn unchecked(code: &str, source: impl Into<String>, text: impl Into<String>) -> Self {

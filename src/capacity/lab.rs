@@ -33,7 +33,7 @@ impl Lab {
         .says("show partition", "PartitionName=batch Nodes=n1 TotalNodes=1 State=UP MaxTime=1-00:00:00\n")
         .says("show reservation", "No reservations in the system\n")
         .says("squeue", "")
-        .says("show qos", "normal|50||||||||||||||||||\n")
+        .says("show qos", "normal|50|||||||||||||||||||\n")
         .says(
             "show assoc ",
             "lab|physics||high,normal|normal||||||||||||\nlab|chem||normal|normal||||||||||||\n",

@@ -5,6 +5,7 @@
 //! follows a refusal, whatever its words. A dry run's yes alone proves nothing: schedulers name a
 //! start for queues that are down and limits that are exceeded.
 
+mod inside;
 mod placement;
 mod when;
 
@@ -17,11 +18,12 @@ use super::fit::{Demand, Hardware, Host, Space};
 use super::free::{Class, Free, Frees};
 use super::gates::{self, Gates, Kind};
 use super::reserved;
-use super::start::{Closed, Timeline, is_open};
+use super::start::{Closed, MOST_HOSTS, Timeline, is_open};
 use crate::hardware::{Catalogue, Device};
-use crate::model::{Cluster, DryRun, Queue, Refusal, Settled, Shape, Span};
+use crate::model::{BaseState, Cluster, DryRun, Queue, QueuedJob, Refusal, Settled, Shape, Span};
 use crate::text;
 
+use inside::Inside;
 pub use placement::{Asked, Busy, Fit, Judged, Placement, Source, Start, Verdict, sort};
 
 /// A dry run so soon is of a job that starts now: where there is room the scheduler names the present
@@ -32,8 +34,6 @@ const SOON: SignedDuration = SignedDuration::from_secs(30);
 const ROUNDED: SignedDuration = SignedDuration::from_secs(30);
 /// What starts so soon starts at once: the scheduler's clock and ours differ by a little.
 const AT_ONCE: SignedDuration = SignedDuration::from_secs(10);
-/// No reservation has more nodes than a cluster.
-const MOST_HOSTS: usize = 262_144;
 
 /// A cluster, ready to be asked about shapes.
 pub struct Look<'c> {
@@ -127,12 +127,14 @@ impl<'c> Look<'c> {
     pub fn fit(&self, queue: &'c Queue, shape: &Shape) -> Fit {
         let demand = Demand::new(shape, self.cluster, queue);
         let length = length(queue, shape);
+        let inside = self.inside(shape);
+        let inside = inside.as_ref();
         let mut fit = Fit { needed: shape.least_nodes(), ..Fit::default() };
         let (mut now, mut ever) = (Vec::new(), Vec::new());
         let (mut now_spaces, mut ever_spaces): (Vec<(&Host<'_>, &Space)>, Vec<_>) =
             (Vec::new(), Vec::new());
         for free in self.gates.nodes(queue) {
-            let host = &self.hosts[free.place];
+            let host = self.host(free.place, inside);
             fit.considered += 1;
             match demand.hardware(host) {
                 Hardware::Right => fit.right += 1,
@@ -148,11 +150,11 @@ impl<'c> Look<'c> {
             for device in host.devices.iter().filter(|device| device.name == "gpu") {
                 *fit.gpus.entry(device.device.name()).or_default() += 1;
             }
-            if comes_back(free.class) {
+            if comes_back(free.class) && inside.is_none_or(|inside| inside.has(&free.node.name)) {
                 ever.push(demand.tasks(host, &host.whole, false));
                 ever_spaces.push((host, &host.whole));
             }
-            let tasks = self.tasks_now(free, &demand, length, shape);
+            let tasks = self.tasks_now(free, (&demand, length), shape, inside);
             match tasks {
                 Ok(tasks) => {
                     fit.fitting += 1;
@@ -167,7 +169,9 @@ impl<'c> Look<'c> {
                         let by = || free.reservation.or(free.until.map(|(_, by)| by));
                         let reason = free.node.reason.as_ref().map(|reason| reason.text.as_str());
                         let reason = match field {
-                            RESERVATIONS => by(),
+                            // Whose reservation a node outside of the named one is in is no matter.
+                            RESERVATIONS if word != OUTSIDE => by(),
+                            RESERVATIONS => None,
                             _ => reason.filter(|_| free.class.is_out()),
                         };
                         busy.named.push((free.node.name.clone(), reason.map(str::to_owned)));
@@ -184,45 +188,40 @@ impl<'c> Look<'c> {
     fn tasks_now(
         &self,
         free: &Free<'_>,
-        demand: &Demand<'_>,
-        length: Option<Span>,
+        (demand, length): (&Demand<'_>, Option<Span>),
         shape: &Shape,
+        inside: Option<&Inside<'c>>,
     ) -> Result<u64, (&'static str, &'static str)> {
         let named = shape.reservation.as_deref();
+        let part = inside.and_then(|inside| inside.part(free.place));
         let stands = match free.class {
             // Less memory than the default may be enough for less.
-            Class::Idle | Class::Room | Class::MemoryExhausted => named.is_none(),
+            Class::Idle | Class::Room | Class::MemoryExhausted => named.is_none() || part.is_some(),
+            // What is left is kept for the jobs of the reservation.
+            Class::Full | Class::Stranded => part.is_some(),
             Class::ReservedForCaller => named.is_some() && named == free.reservation,
             _ => false,
         };
         if !stands {
             return Err(match named {
-                Some(name) if self.is_in_part(name, &free.node.name) => (
+                Some(_) if part.is_some() => (free.class.word(), told_by(free)),
+                Some(_) if inside.is_some_and(|inside| inside.has(&free.node.name)) => (
                     "in a reservation of some cores, of which it is not told which are left",
                     RESERVATIONS,
                 ),
-                Some(_) => ("not in the reservation", RESERVATIONS),
+                Some(_) => (OUTSIDE, RESERVATIONS),
                 None => (free.class.word(), told_by(free)),
             });
         }
         if named.is_none() && !is_open(&self.closed[free.place], self.cluster.taken_at, length) {
             return Err(("reserved before it would end", RESERVATIONS));
         }
-        let host = &self.hosts[free.place];
+        let host = self.host(free.place, inside);
         match demand.tasks(host, &host.free, false) {
             0 if free.class == Class::MemoryExhausted => Err((free.class.word(), told_by(free))),
             0 => Err(demand.what_is_taken(host)),
             tasks => Ok(tasks),
         }
-    }
-
-    /// Whether some cores of a node are held by a reservation of that name.
-    fn is_in_part(&self, reservation: &str, node: &str) -> bool {
-        let held = self.cluster.reservations.iter().find(|held| held.name == reservation);
-        held.filter(|held| held.is_part_of_nodes).is_some_and(|held| {
-            let hosts = text::expand(&held.node_list, MOST_HOSTS).unwrap_or_default();
-            hosts.iter().any(|host| host == node)
-        })
     }
 
     /// The verdict on one queue.
@@ -271,15 +270,15 @@ impl<'c> Look<'c> {
         } else {
             let at = match later {
                 Some(later) => Some(later),
-                None if fit.now => Some(now),
+                None if fit.now && !access.has(Kind::Wait) => Some(now),
                 None => self.estimate(queue, shape),
             };
             let at = at.filter(|at| !(waits && is_now(at)));
             at.map(|at| Start { at, source: Source::Estimate })
         };
         let submit = if reachable { submit(queue, &access, dry_run, shape) } else { Vec::new() };
-        let waits = |job: &&crate::model::QueuedJob| {
-            job.state.base == crate::model::BaseState::Pending
+        let waits_here = |job: &&QueuedJob| {
+            job.state.base == BaseState::Pending
                 && job
                     .partition
                     .as_deref()
@@ -297,7 +296,7 @@ impl<'c> Look<'c> {
             dry_run: dry_run.cloned(),
             untried,
             submit,
-            waiting: self.cluster.jobs.iter().filter(waits).count() as u64,
+            waiting: self.cluster.jobs.iter().filter(waits_here).count() as u64,
         }
     }
 
@@ -309,7 +308,6 @@ impl<'c> Look<'c> {
         behind: bool,
     ) -> (Verdict, String) {
         let gate = |kind| access.gates.iter().find(|gate| gate.kind == kind);
-        let told = |gate: &gates::Gate| format!("{} ({})", gate.text, gate.source);
         if let Some(gate) = gate(Kind::Fatal) {
             return (Verdict::Blocked, told(gate));
         }
@@ -353,6 +351,9 @@ impl<'c> Look<'c> {
             }
             Asked::TooMany => {
                 (Verdict::NoAnswer, "not asked: too many dry runs for one question".to_owned())
+            }
+            Asked::No if access.has(Kind::Wait) => {
+                (Verdict::NoAnswer, gate(Kind::Wait).map(told).unwrap_or_default())
             }
             Asked::No if fit.now && behind => (
                 Verdict::NoAnswer,
@@ -398,7 +399,11 @@ impl<'c> Look<'c> {
     ) -> (Verdict, String) {
         let now = self.cluster.taken_at;
         let starts = answer.start.get();
-        if let Some(gate) = access.gates.iter().find(|gate| gate.kind == Kind::Unchecked) {
+        let gate = |kind| access.gates.iter().find(|gate| gate.kind == kind);
+        if let Some(gate) = gate(Kind::Wait) {
+            return (Verdict::Queue, told(gate));
+        }
+        if let Some(gate) = gate(Kind::Unchecked) {
             return (Verdict::Queue, format!("not checked: {}", gate.text));
         }
         match starts {
@@ -418,6 +423,11 @@ impl<'c> Look<'c> {
     }
 }
 
+/// A gate in a sentence, with whose rule it is.
+fn told(gate: &gates::Gate) -> String {
+    format!("{} ({})", gate.text, gate.source)
+}
+
 /// Nodes with the right hardware, and what keeps them.
 pub fn too_few(fit: &Fit) -> String {
     let right = text::count(fit.right, "node");
@@ -431,6 +441,9 @@ fn boots(fit: &Fit) -> bool {
     let classes = [Class::PoweredDown, Class::PoweringUp, Class::PoweringDown, Class::Rebooting];
     classes.iter().any(|class| fit.busy.contains_key(class.word()))
 }
+
+/// Where a node stands that is none of the reservation that a job names.
+const OUTSIDE: &str = "not in the reservation";
 
 /// What tells of reservations.
 const RESERVATIONS: &str = "scontrol show reservation";
@@ -455,7 +468,7 @@ fn refused(answer: &DryRun, refusal: Refusal, untried: usize) -> (Verdict, Strin
     }
     let text = format!("the scheduler refuses: {said}");
     let verdict = match refusal {
-        Refusal::Quota | Refusal::TimeLimit => Verdict::Limit,
+        Refusal::Quota | Refusal::TimeLimit | Refusal::Licence => Verdict::Limit,
         _ => Verdict::Blocked,
     };
     (verdict, text)
@@ -488,7 +501,7 @@ fn closed(cluster: &Cluster, frees: &Frees<'_>) -> Vec<Vec<Closed>> {
     let mut closed: Vec<Vec<Closed>> = vec![Vec::new(); cluster.nodes.len()];
     let accounts = cluster.accounts();
     for held in &cluster.reservations {
-        if held.is_part_of_nodes || reserved::lets_in(held, &cluster.identity, &accounts) {
+        if held.is_part_of_nodes() || reserved::lets_in(held, &cluster.identity, &accounts) {
             continue;
         }
         let from = held.start.get().unwrap_or(cluster.taken_at);
@@ -577,5 +590,5 @@ pub fn is_silent(answer: &DryRun) -> bool {
 
 /// How long a job takes at most: what it says, or what the queue gives one that says nothing.
 fn length(queue: &Queue, shape: &Shape) -> Option<Span> {
-    shape.time.or(queue.default_time.get()).or(queue.max_time.get())
+    shape.time_in(queue).get()
 }

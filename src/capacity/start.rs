@@ -6,6 +6,7 @@
 //! priority later. How a job's resources lie on its nodes is not in what was read, so each node is
 //! taken to hold an even share.
 
+pub mod licences;
 pub mod waiting;
 
 use std::collections::{BTreeMap, HashMap};
@@ -17,7 +18,7 @@ use crate::model::{BaseState, Bytes, Cluster, QueuedJob, Span};
 use crate::text;
 
 /// No job has more nodes than the largest cluster.
-const MOST_HOSTS: usize = 262_144;
+pub(super) const MOST_HOSTS: usize = 262_144;
 
 /// What running jobs give back, and when.
 #[derive(Debug, Default)]
@@ -32,11 +33,11 @@ pub struct Timeline {
 
 /// What one job holds of one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Share {
-    cpus: u64,
+pub(super) struct Share {
+    pub(super) cpus: u64,
     memory: Bytes,
-    /// By name and type, as in `gpu` and `gpu:a100`.
-    devices: Vec<(String, u64)>,
+    /// By name and type.
+    devices: Vec<(String, Option<String>, u64)>,
 }
 
 /// What a job that waits will have of one node.
@@ -57,13 +58,13 @@ pub struct Closed {
 }
 
 impl Timeline {
-    /// What the running jobs of a cluster will give back.
-    pub fn new(cluster: &Cluster) -> Self {
+    /// What the running jobs of a cluster, or some of them, will give back.
+    pub fn new(cluster: &Cluster, counts: impl Fn(&QueuedJob) -> bool) -> Self {
         let places: BTreeMap<&str, usize> =
             cluster.nodes.iter().enumerate().map(|(at, node)| (node.name.as_str(), at)).collect();
         let mut timeline = Self::default();
         for job in &cluster.jobs {
-            if !holds_nodes(job) {
+            if !holds_nodes(job) || !counts(job) {
                 continue;
             }
             let end = job.end.get();
@@ -83,16 +84,16 @@ impl Timeline {
         timeline
     }
 
-    /// The first moment from `now` on at which the shape fits on these hosts, each named by its
-    /// place in [`Cluster::nodes`] and with the times in which it is closed.
+    /// The first moment from `now` on, but not before some moment, at which the shape fits on these
+    /// hosts, each named by its place in [`Cluster::nodes`] and with the times in which it is closed.
     pub fn earliest(
         &self,
         demand: &Demand<'_>,
         hosts: &[(usize, &Host<'_>, &[Closed])],
-        now: Timestamp,
+        (now, not_before): (Timestamp, Timestamp),
         length: Option<Span>,
     ) -> Option<Timestamp> {
-        self.place(demand, hosts, (now, now), length).map(|(moment, _)| moment)
+        self.place(demand, hosts, (now, not_before), length).map(|(moment, _)| moment)
     }
 
     /// Whether jobs that wait will have something of one of these nodes.
@@ -129,20 +130,12 @@ impl Timeline {
                 moments.entry(*moment).or_default();
             }
         }
-        for (at, (.., closed)) in hosts.iter().enumerate() {
-            for time in *closed {
+        for (at, (place, _, closed)) in hosts.iter().enumerate() {
+            let claims = self.claims.get(place).into_iter().flatten();
+            let claims = claims.map(|claim| Closed { from: claim.from, until: claim.until });
+            for time in closed.iter().copied().chain(claims) {
                 let last = length.and_then(|length| earlier(time.from, length));
                 for moment in [Some(time.until), last].into_iter().flatten() {
-                    if moment >= now {
-                        moments.entry(moment).or_default().push(at);
-                    }
-                }
-            }
-        }
-        for (at, (place, ..)) in hosts.iter().enumerate() {
-            for claim in self.claims.get(place).into_iter().flatten() {
-                let last = length.and_then(|length| earlier(claim.from, length));
-                for moment in [Some(claim.until), last].into_iter().flatten() {
                     if moment >= now {
                         moments.entry(moment).or_default().push(at);
                     }
@@ -216,19 +209,11 @@ fn take(free: &mut Space, host: &Host<'_>, share: &Share) {
     if let Some(memory) = free.memory {
         free.memory = Some(Bytes(memory.0.saturating_sub(share.memory.0)));
     }
-    for (name, count) in &share.devices {
-        let (name, kind) = match name.split_once(':') {
-            Some((name, kind)) => (name, Some(kind)),
-            None => (name.as_str(), None),
-        };
-        let typed = format!("{name}:");
-        if kind.is_none() && share.devices.iter().any(|(other, _)| other.starts_with(&typed)) {
-            continue;
-        }
+    for (name, kind, count) in &share.devices {
         let mut left = *count;
         for (index, device) in host.devices.iter().enumerate() {
             let matches = device.name == name
-                && kind.is_none_or(|kind| {
+                && kind.as_deref().is_none_or(|kind| {
                     device.kind.is_some_and(|known| known.eq_ignore_ascii_case(kind))
                 });
             if matches {
@@ -246,25 +231,31 @@ fn earlier(moment: Timestamp, length: Span) -> Option<Timestamp> {
     moment.checked_sub(SignedDuration::from_secs(seconds.saturating_sub(1))).ok()
 }
 
+/// So much later; the end of time where it is not known how much.
+fn after(from: Timestamp, length: Option<Span>) -> Timestamp {
+    length
+        .and_then(|length| i64::try_from(length.as_seconds()).ok())
+        .and_then(|seconds| from.checked_add(SignedDuration::from_secs(seconds)).ok())
+        .unwrap_or(Timestamp::MAX)
+}
+
 /// Whether a job that starts at a moment ends before the host is closed. One without a known length
 /// is taken to have none.
 pub fn is_open(closed: &[Closed], moment: Timestamp, length: Option<Span>) -> bool {
-    let end = length.and_then(|length| {
-        let seconds = i64::try_from(length.as_seconds()).ok()?;
-        moment.checked_add(SignedDuration::from_secs(seconds)).ok()
-    });
-    !closed.iter().any(|time| time.until > moment && end.is_none_or(|end| time.from < end))
+    let end = after(moment, length);
+    !closed.iter().any(|time| time.until > moment && time.from < end)
 }
 
 fn holds_nodes(job: &QueuedJob) -> bool {
     matches!(job.state.base, BaseState::Running | BaseState::Suspended)
 }
 
-fn share(job: &QueuedJob, nodes: u64) -> Share {
+/// What a job has of each of so many nodes.
+pub(super) fn share(job: &QueuedJob, nodes: u64) -> Share {
     let each = |count: u64| count / nodes.max(1);
-    let devices = job.tres.0.iter().filter_map(|(name, value)| {
-        Some((name.strip_prefix("gres/")?.to_owned(), each(value.parse().ok()?)))
-    });
+    let devices = job.tres.devices().into_iter();
+    let devices =
+        devices.map(|(name, kind, count)| (name.to_owned(), kind.map(str::to_owned), each(count)));
     Share {
         cpus: job.tres.count("cpu").or(job.cpus.get()).map_or(0, each),
         memory: Bytes(job.tres.memory().map_or(0, |bytes| each(bytes.0))),
@@ -278,24 +269,12 @@ fn release(free: &mut Space, host: &Host<'_>, share: &Share) {
     if let (Some(memory), Some(whole)) = (free.memory, host.whole.memory) {
         free.memory = Some(Bytes(memory.0.saturating_add(share.memory.0)).min(whole));
     }
-    for (name, count) in &share.devices {
-        let (name, kind) = match name.split_once(':') {
-            Some((name, kind)) => (name, Some(kind)),
-            None => (name.as_str(), None),
-        };
-        // Typed and generic entries say the same twice; the typed one says where.
-        let has_typed = share
-            .devices
-            .iter()
-            .any(|(other, _)| other.split_once(':').is_some_and(|(other, _)| other == name));
+    for (name, kind, count) in &share.devices {
         let typed_host = host.devices.iter().any(|d| d.name == name && d.kind.is_some());
-        if kind.is_none() && has_typed && typed_host {
-            continue;
-        }
         let mut left = *count;
         for (index, device) in host.devices.iter().enumerate() {
             let matches = device.name == name
-                && kind.is_none_or(|kind| {
+                && kind.as_deref().is_none_or(|kind| {
                     device.kind.is_none_or(|known| known.eq_ignore_ascii_case(kind))
                 });
             if matches && (kind.is_none() || !typed_host || device.kind.is_some()) {
@@ -334,7 +313,8 @@ mod tests {
             reason: None,
             priority: Known::NotGathered,
             licences: Vec::new(),
-            reservation: None,
+            reservation: Known::NotGathered,
+            wanted_nodes: None,
             sharing: None,
         }
     }
@@ -367,14 +347,14 @@ mod tests {
             cluster.jobs = std::iter::once(running.clone()).chain(waiting).collect();
             let catalogue = Catalogue::built_in().expect("sound");
             let host = host(&cluster.nodes[0], &cluster, &catalogue);
-            let mut timeline = Timeline::new(&cluster);
+            let mut timeline = Timeline::new(&cluster, |_| true);
             cluster.taken_at = Timestamp::from_second(500).expect("a time");
-            timeline.seat(&cluster, |_, _| vec![(0, &host, &[])]);
+            timeline.seat(&cluster, |_| true, |_, _| vec![(0, &host, &[])]);
             let shape = shape(options);
             let demand = Demand::new(&shape, &cluster, &cluster.queues[0]);
             let hosts = [(0, &host, &[][..])];
             timeline
-                .earliest(&demand, &hosts, cluster.taken_at, shape.time)
+                .earliest(&demand, &hosts, (cluster.taken_at, cluster.taken_at), shape.time.get())
                 .map(Timestamp::as_second)
         };
         let whole = [("ntasks", "16"), ("nodes", "1"), ("mem", "100M"), ("time", "5")];
@@ -434,12 +414,17 @@ mod tests {
             cluster.nodes.iter().map(|node| host(node, &cluster, &catalogue)).collect();
         let all: waiting::Hosts<'_> =
             hosts.iter().enumerate().map(|(at, host)| (at, host, &[][..])).collect();
-        let mut timeline = Timeline::new(&cluster);
-        timeline.seat(&cluster, |_, _| all.clone());
+        let mut timeline = Timeline::new(&cluster, |_| true);
+        timeline.seat(&cluster, |_| true, |_, _| all.clone());
         let start = |place: usize, time: &str| {
             let shape = shape(&[("ntasks", "8"), ("nodes", "1"), ("mem", "50M"), ("time", time)]);
             let demand = Demand::new(&shape, &cluster, &cluster.queues[0]);
-            let at = timeline.earliest(&demand, &all[place..=place], cluster.taken_at, shape.time);
+            let at = timeline.earliest(
+                &demand,
+                &all[place..=place],
+                (cluster.taken_at, cluster.taken_at),
+                shape.time.get(),
+            );
             at.map(Timestamp::as_second)
         };
         assert_eq!(
@@ -466,11 +451,11 @@ mod tests {
             let queue = &cluster.queues[0];
             let demand = Demand::new(&shape, &cluster, queue);
             let host = host(&cluster.nodes[0], &cluster, &catalogue);
-            let timeline = Timeline::new(&cluster);
-            let length = shape.time;
+            let timeline = Timeline::new(&cluster, |_| true);
+            let length = shape.time.get();
             let hosts = [(0, &host, closed.as_slice())];
             let now = Timestamp::from_second(500).expect("a time");
-            timeline.earliest(&demand, &hosts, now, length).map(Timestamp::as_second)
+            timeline.earliest(&demand, &hosts, (now, now), length).map(Timestamp::as_second)
         };
         let memory = ("mem", "100M");
         assert_eq!(at(&[("gres", "gpu:a100:2"), memory], vec![]), Some(2000));
@@ -491,12 +476,12 @@ mod tests {
         let mut cluster = cluster(nodes);
         cluster.jobs =
             vec![job("1", "n[1-2]", "cpu=16,mem=2000M", 700), job("2", "n9", "cpu=1", 800)];
-        let timeline = Timeline::new(&cluster);
+        let timeline = Timeline::new(&cluster, |_| true);
         let shares: Vec<u64> =
             timeline.releases.values().flatten().map(|(_, share)| share.cpus).collect();
         assert_eq!(shares, [8, 8]);
         // The end is not known: it is counted and never taken for now.
         cluster.jobs[0].end = Known::NotGathered;
-        assert_eq!(Timeline::new(&cluster).unknown, 1);
+        assert_eq!(Timeline::new(&cluster, |_| true).unknown, 1);
     }
 }

@@ -152,7 +152,7 @@ fn of_scheduler(error: &SchedError) -> (Exit, Option<String>) {
         SchedError::NoAccounting { .. } | SchedError::Forbidden { .. } => {
             (Exit::CannotAsk, hint("--log FILE diagnoses a log without the record"))
         }
-        SchedError::TimedOut { .. } => {
+        SchedError::TimedOut { .. } | SchedError::NotAsked { .. } => {
             (Exit::QueryFailed, hint("try again later, or raise scheduler.deadline_seconds"))
         }
         SchedError::UnknownUser { .. } => (Exit::No, hint("-u takes login names and numeric ids")),

@@ -26,7 +26,7 @@ use crate::config::Config;
 use crate::host::{Recording, Replay, Runner, Store, System};
 use crate::model::{self, BaseState, State};
 use crate::render::{self, Format, Look, Report};
-use crate::sched;
+use crate::sched::{self, Session};
 use crate::text;
 use args::{Cli, Command, ConfigCommand, Global};
 use failure::{Exit, Failure};
@@ -235,6 +235,7 @@ fn in_world(
     let global = &cli.global;
     let is_local = global.record.is_none() && global.replay.is_none() && !global.demo;
     let overlays = notes::overlays(system, is_local, &global.knowledge);
+    let session = Session::default();
     let world = World {
         cluster,
         machine: system,
@@ -251,6 +252,7 @@ fn in_world(
             _ => false,
         },
         live: is_local && !matches!(cli.command, Command::Snapshot(_)),
+        session: &session,
     };
     let printer = Printer {
         format: if cli.global.json { Format::Json } else { Format::Text },

@@ -10,7 +10,7 @@ use super::{Printer, usage};
 use crate::answer::place::{self, Wanted};
 use crate::answer::{World, snapshot};
 use crate::host::{Recording, Replay};
-use crate::model::{Ability, Bytes, Notice, Shape, Span};
+use crate::model::{Ability, Bytes, Known, Notice, Shape, Span};
 use crate::sched::survey::BUDGET;
 use crate::text;
 
@@ -247,8 +247,11 @@ fn wanted(world: World<'_>, args: &ShapeArgs) -> Result<(Wanted, Vec<Notice>), F
         place::shape_of_job(world, &id)?
     } else {
         // As the users of other tools know it.
-        let hour =
-            Shape { nodes: Some((1, None)), time: Some(Span::seconds(3600)), ..Shape::default() };
+        let hour = Shape {
+            nodes: Some((1, None)),
+            time: Known::Value(Span::seconds(3600)),
+            ..Shape::default()
+        };
         let packed = args.ntasks.is_some() && args.nodes.is_none();
         (Shape { nodes: hour.nodes.filter(|_| !packed), ..hour }, Vec::new())
     };

@@ -1,6 +1,6 @@
 //! A recorded table for a query that names other columns.
 //!
-//! `sacct` prints the columns that `--format` names, and a jobwise that asks for more than the one that
+//! `sacct`, `sacctmgr` and `squeue` print the columns that are named, and a jobwise that asks for more than the one that
 //! made a recording would find nothing in it. So a query that differs in that list only is answered
 //! from the recorded table: each column by its name, empty where it was not recorded, which every
 //! reader takes for not known. Refuses to guess where a row ends: a line that does not begin with the
@@ -11,7 +11,9 @@ use std::borrow::Cow;
 use super::Cmd;
 use super::manifest::Answered;
 
-const OPTION: &str = "--format=";
+/// What names the columns, by the program.
+const OPTIONS: [(&str, &str); 3] =
+    [("sacct", "--format="), ("sacctmgr", "format="), ("squeue", "--Format=")];
 
 /// The recorded query of which this one differs only in its columns; of several the one that has most
 /// of them.
@@ -19,10 +21,12 @@ pub(super) fn answered<'a>(commands: &'a [Answered], cmd: &Cmd) -> Option<&'a An
     let asked = cmd.argv();
     let wanted = names(&asked)?;
     let same = |answered: &&Answered| {
-        let rest = |argv: &'_ [String]| -> Vec<String> {
-            argv.iter().filter(|word| !word.starts_with(OPTION)).cloned().collect()
+        let rest = |argv: &[String]| -> Vec<String> {
+            let list = list(argv).map(|list| list.0);
+            let others = argv.iter().enumerate().filter(|(place, _)| Some(*place) != list);
+            others.map(|(_, word)| word.clone()).collect()
         };
-        answered.argv.first() == asked.first() && rest(&answered.argv) == rest(&asked)
+        rest(&answered.argv) == rest(&asked)
     };
     let common = |answered: &&Answered| {
         let have = names(&answered.argv).unwrap_or_default();
@@ -40,7 +44,9 @@ pub(super) fn projected(recorded: &Answered, cmd: &Cmd, stdout: &[u8]) -> Option
         return None;
     }
     let delimiter = asked.iter().find_map(|word| word.strip_prefix("--delimiter="));
-    let delimiter = delimiter.unwrap_or("|").as_bytes();
+    // `squeue` is told with each column what ends it.
+    let of_first = || list(&asked)?.1.split(',').next()?.split_once(':').map(|(_, end)| end);
+    let delimiter = delimiter.or_else(of_first).unwrap_or("|").as_bytes();
     // What stands at the end of both is left alone: it is what users write, and may hold anything.
     let pairs = have.iter().rev().zip(wanted.iter().rev());
     let tail = pairs.take_while(|(one, other)| one.eq_ignore_ascii_case(other)).count();
@@ -81,11 +87,17 @@ fn cells<'l>(
     (cells, Some(line))
 }
 
-/// The columns that a query of `sacct` names.
+/// The list of columns in a query, and which word it is.
+fn list(argv: &[String]) -> Option<(usize, &str)> {
+    let program = argv.first()?;
+    let (_, option) = OPTIONS.iter().find(|(known, _)| known == program)?;
+    argv.iter().enumerate().find_map(|(place, word)| Some((place, word.strip_prefix(option)?)))
+}
+
+/// The columns that a query names.
 fn names(argv: &[String]) -> Option<Vec<&str>> {
-    let listed = argv.first().filter(|program| *program == "sacct");
-    let list = listed.and_then(|_| argv.iter().find_map(|word| word.strip_prefix(OPTION)))?;
-    Some(list.split(',').collect())
+    let (_, list) = list(argv)?;
+    Some(list.split(',').map(|name| name.split_once(':').map_or(name, |(name, _)| name)).collect())
 }
 
 fn position(names: &[&str], name: &str) -> Option<usize> {
@@ -136,6 +148,30 @@ mod tests {
             read(have, "--format=JobID,State,ExitCode,MaxRSS,JobName", table),
             "7@~@FAILED@~@1:0@~@@~@two\nlines@~@more\n"
         );
+    }
+
+    #[test]
+    fn each_program_has_its_own_way_to_name_columns() {
+        let of = |argv: &[&str]| Answered {
+            argv: argv.iter().map(|&word| word.to_owned()).collect(),
+            ..recorded("", "")
+        };
+        let read = |kept: &[&str], wanted: &Cmd, table: &str| {
+            let kept = [of(kept)];
+            let found = answered(&kept, wanted).expect("the same but for its columns");
+            projected(found, wanted, table.as_bytes())
+                .map(String::from_utf8)
+                .expect("other columns")
+        };
+        let queue =
+            Cmd::new("squeue", &["--all", "--Format=JobID:@~@,State:@~@,ReqNodes:@~@,Name:@~@"]);
+        let kept = ["squeue", "--all", "--Format=JobID:@~@,State:@~@,Name:@~@"];
+        let table = "7@~@PENDING@~@two\nlines@~@\n8@~@RUNNING@~@fit@~@\n";
+        let wanted = "7@~@PENDING@~@@~@two\nlines@~@\n8@~@RUNNING@~@@~@fit@~@\n";
+        assert_eq!(read(&kept, &queue, table).as_deref(), Ok(wanted));
+        let qos = Cmd::new("sacctmgr", &["show", "qos", "format=Name,Flags,UsageFactor,MaxWall"]);
+        let kept = ["sacctmgr", "show", "qos", "format=Name,Flags,MaxWall"];
+        assert_eq!(read(&kept, &qos, "long||7-0\n").as_deref(), Ok("long|||7-0\n"));
     }
 
     #[test]

@@ -139,12 +139,20 @@ pub enum ExecError {
         command: String,
     },
     /// It did not end in time and was ended.
-    #[error("'{command}' gave no answer within {} s", after.as_secs())]
+    #[error("'{command}' gave no answer within {} s", after.as_millis().div_ceil(1000))]
     TimedOut {
         /// The command.
         command: String,
         /// The deadline.
         after: Duration,
+    },
+    /// It was not run: what hung before it used up the time of this answer.
+    #[error("'{command}' was not asked, as '{hung}' had hung before it")]
+    NotAsked {
+        /// The command.
+        command: String,
+        /// The one that hung first.
+        hung: String,
     },
     /// It printed more than its cap; what came before was delivered.
     #[error("'{command}' printed more than {cap} bytes")]

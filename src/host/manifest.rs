@@ -106,6 +106,7 @@ pub(super) enum End {
     Exit { status: Option<i32>, stderr: String },
     Missing,
     TimedOut { after_seconds: u64 },
+    NotAsked { hung: String },
     Truncated { cap: u64 },
     Failed { reason: String },
 }
@@ -179,9 +180,12 @@ impl End {
         match result {
             Ok(finished) => Self::Exit { status: finished.status, stderr: keep(&finished.stderr) },
             Err(ExecError::Missing { .. }) => Self::Missing,
+            // In whole seconds, as it is told.
             Err(ExecError::TimedOut { after, .. }) => {
-                Self::TimedOut { after_seconds: after.as_secs() }
+                let seconds = after.as_millis().div_ceil(1000);
+                Self::TimedOut { after_seconds: u64::try_from(seconds).unwrap_or(u64::MAX) }
             }
+            Err(ExecError::NotAsked { hung, .. }) => Self::NotAsked { hung: hung.clone() },
             Err(ExecError::Truncated { cap, .. }) => Self::Truncated { cap: *cap },
             Err(error) => Self::Failed { reason: error.to_string() },
         }
@@ -199,6 +203,7 @@ impl End {
             Self::TimedOut { after_seconds } => {
                 Err(ExecError::TimedOut { command, after: Duration::from_secs(*after_seconds) })
             }
+            Self::NotAsked { hung } => Err(ExecError::NotAsked { command, hung: hung.clone() }),
             Self::Truncated { cap } => Err(ExecError::Truncated { command, cap: *cap }),
             Self::Failed { reason } => Err(ExecError::Io { command, reason: reason.clone() }),
         }

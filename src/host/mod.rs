@@ -15,6 +15,7 @@ mod manifest;
 mod nodetop;
 pub mod packages;
 mod packed;
+mod patience;
 mod piece;
 mod piped;
 mod recording;

@@ -18,6 +18,7 @@ use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::file::within;
+use super::patience::Patience;
 use super::piped::Piped;
 use super::{Caller, Cmd, Content, ExecError, FileError, FileErrorKind, Finished, Runner, allow};
 
@@ -39,6 +40,7 @@ pub struct System {
     trace: bool,
     running: Mutex<usize>,
     ended: Condvar,
+    patience: Patience,
 }
 
 impl System {
@@ -79,12 +81,16 @@ impl Runner for System {
             return Err(ExecError::NotAllowed { command: cmd.to_string() });
         }
         let _seat = self.seat();
+        let cmd = &cmd.clone().deadline(self.patience.left(cmd)?);
         let started = instant();
         let mut bytes = 0;
         let result = run(cmd, started, &mut |chunk| {
             bytes += chunk.len() as u64;
             sink(chunk);
         });
+        if matches!(result, Err(ExecError::TimedOut { .. })) {
+            self.patience.lose(cmd, started);
+        }
         if self.trace {
             let outcome = match &result {
                 Ok(Finished { status: Some(status), .. }) => format!("exit {status}"),
@@ -185,7 +191,7 @@ impl Content for OpenFile {
 }
 
 #[expect(clippy::disallowed_methods, reason = "deadlines are kept here and nowhere else")]
-fn instant() -> Instant {
+pub(super) fn instant() -> Instant {
     Instant::now()
 }
 

@@ -138,6 +138,9 @@ pub struct Qos {
     pub priority: Known<u64>,
     /// Its flags, such as `DenyOnLimit` and `OverPartQOS`.
     pub flags: Vec<String>,
+    /// By how much what its jobs use counts against budgets, in parts of [`Qos::WHOLE`].
+    #[serde(default, skip_serializing_if = "not_gathered")]
+    pub usage_factor: Known<u64>,
     /// Limits of one job.
     pub job: Caps,
     /// The most that one job may have on one node.
@@ -153,6 +156,15 @@ pub struct Qos {
     /// What the controller has counted against the limits of all together; `None` where it was not
     /// asked or did not tell.
     pub group_used: Option<Caps>,
+}
+
+impl Qos {
+    /// A usage factor of one.
+    pub const WHOLE: u64 = 1_000_000;
+}
+
+fn not_gathered(factor: &Known<u64>) -> bool {
+    *factor == Known::NotGathered
 }
 
 /// The right of the caller to charge an account, perhaps in one queue only.
@@ -210,8 +222,8 @@ pub struct Reservation {
     pub node_count: Known<u64>,
     /// How many cores.
     pub cores: Known<u64>,
-    /// Whether it holds only some cores of its nodes.
-    pub is_part_of_nodes: bool,
+    /// Where it holds only some cores of its nodes: how many CPUs of each.
+    pub parts: Vec<(String, u64)>,
     /// The queue, where it is of one.
     pub partition: Option<String>,
     /// Users it is for; with a `-` before the name: not for.
@@ -239,6 +251,11 @@ impl Controller {
 }
 
 impl Reservation {
+    /// Whether it holds only some cores of its nodes.
+    pub fn is_part_of_nodes(&self) -> bool {
+        !self.parts.is_empty()
+    }
+
     /// Whether it has a flag.
     pub fn has(&self, flag: &str) -> bool {
         self.flags.iter().any(|known| known == flag)
@@ -287,8 +304,10 @@ pub struct QueuedJob {
     pub priority: Known<u64>,
     /// Licences it has or wants.
     pub licences: Vec<(String, u64)>,
-    /// The reservation it runs in.
-    pub reservation: Option<String>,
+    /// The reservation it runs in, or wants to; empty for none.
+    pub reservation: Known<String>,
+    /// Nodes that it must have, as a compressed list.
+    pub wanted_nodes: Option<String>,
     /// How it shares nodes, in the scheduler's word: `OK`, `NO` (alone on its nodes), `YES`.
     pub sharing: Option<String>,
 }

@@ -66,6 +66,8 @@ pub enum Refusal {
     Shape,
     /// The reservation does not hold.
     Reservation,
+    /// There is no such licence, or there are not as many.
+    Licence,
     /// It refuses in words that are not known here.
     Unrecognised,
 }
@@ -74,7 +76,7 @@ impl Refusal {
     /// Whether it would be the same tomorrow, and so says something about access. A refusal of this
     /// shape, or in unknown words, says nothing about the next job; it is a refusal all the same.
     pub fn is_durable(self) -> bool {
-        !matches!(self, Self::Shape | Self::Reservation | Self::Unrecognised)
+        !matches!(self, Self::Shape | Self::Reservation | Self::Licence | Self::Unrecognised)
     }
 
     /// Whether it leaves open which rule it is.
@@ -103,6 +105,11 @@ impl Refusal {
         )
     }
 
+    /// Whether another queue might take it.
+    pub fn depends_on_queue(self) -> bool {
+        self != Self::Licence
+    }
+
     /// In few words.
     pub fn label(self) -> &'static str {
         match self {
@@ -117,6 +124,7 @@ impl Refusal {
             Self::TimeLimit => "time limit",
             Self::Shape => "no such nodes",
             Self::Reservation => "reservation",
+            Self::Licence => "no such licence",
             Self::Unrecognised => "refused",
         }
     }

@@ -70,6 +70,17 @@ impl<T> Known<T> {
     }
 }
 
+impl<T: Ord> Known<T> {
+    /// Whether it is more than some amount; what is not known is not.
+    pub fn exceeds(&self, most: &T) -> bool {
+        match self {
+            Self::Value(value) => value > most,
+            Self::Unlimited => true,
+            Self::NotGathered | Self::Unreadable(_) => false,
+        }
+    }
+}
+
 impl<T: Copy> Known<T> {
     /// A copy of the value, when there is one.
     pub fn get(&self) -> Option<T> {

@@ -8,7 +8,7 @@
 
 use serde::Serialize;
 
-use super::{Ability, Bytes, Job, MemoryScope, Span};
+use super::{Ability, Bytes, Job, Known, MemoryScope, Queue, Span};
 
 /// What an amount is counted per.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -69,8 +69,8 @@ pub struct Shape {
     pub needs: Vec<Ability>,
     /// Host memory; `None` takes the partition's default, zero all of a node.
     pub memory: Option<Room>,
-    /// The time limit; `None` takes the partition's default.
-    pub time: Option<Span>,
+    /// The time limit; not told takes the partition's default.
+    pub time: Known<Span>,
     /// The expression over node features.
     pub constraint: Option<String>,
     /// Licences, and how many of each.
@@ -175,11 +175,15 @@ impl Shape {
             "mem-per-cpu" => self.memory = Some(Room { bytes: memory()?, per: Per::Cpu }),
             "mem-per-gpu" => self.memory = Some(Room { bytes: memory()?, per: Per::Gpu }),
             "time" => {
+                // Zero, however it is written, asks for no limit (`man sbatch`), and so does it.
                 let endless = ["unlimited", "infinite", "-1"];
                 self.time = if endless.iter().any(|word| text.eq_ignore_ascii_case(word)) {
-                    None
+                    Known::Unlimited
                 } else {
-                    Some(Span::parse_limit(text).map_err(|_| fail(TIME_LIMIT))?)
+                    match Span::parse_limit(text).map_err(|_| fail(TIME_LIMIT))? {
+                        span if span == Span::seconds(0) => Known::Unlimited,
+                        span => Known::Value(span),
+                    }
                 };
             }
             "constraint" => self.constraint = word(),
@@ -217,7 +221,7 @@ impl Shape {
             nodes: Some((nodes, None)),
             tasks: Some(nodes),
             cpus_per_task: Some(cpus.div_ceil(nodes)),
-            time: job.limit.get(),
+            time: job.limit.clone(),
             constraint: job.constraints.clone(),
             account: job.account.clone(),
             qos: job.qos.clone(),
@@ -258,6 +262,11 @@ impl Shape {
     pub fn least_nodes(&self) -> u64 {
         let by_tasks = self.tasks_per_node.zip(self.tasks).map(|(per, all)| all.div_ceil(per));
         self.nodes.map(|(least, _)| least).or(by_tasks).unwrap_or(1)
+    }
+
+    /// The time limit that it has in a queue: what it asks for, or what the queue gives it.
+    pub fn time_in(&self, queue: &Queue) -> Known<Span> {
+        self.time.clone().or(queue.default_time.clone()).or(queue.max_time.clone())
     }
 
     /// Whether it says on how many nodes it runs; otherwise its tasks go wherever they fit.
@@ -383,7 +392,14 @@ impl Shape {
             };
             say(option, Some(bytes.to_option()));
         }
-        say("time", self.time.map(|time| time.to_string()));
+        say(
+            "time",
+            match self.time {
+                Known::Value(time) => Some(time.to_string()),
+                Known::Unlimited => Some("UNLIMITED".to_owned()),
+                Known::NotGathered | Known::Unreadable(_) => None,
+            },
+        );
         say("constraint", self.constraint.clone());
         let licences: Vec<String> =
             self.licences.iter().map(|(name, count)| format!("{name}:{count}")).collect();
@@ -535,6 +551,20 @@ mod tests {
         assert_eq!(gpus("gpus", "a100:4"), Some((Some("a100".to_owned()), 4)));
         assert_eq!(gpus("gres", "none"), None);
         assert_eq!(gpus("gpus-per-node", "0"), None);
+    }
+
+    /// `man sbatch`: "A time limit of zero requests that no time limit be imposed."
+    #[test]
+    fn no_limit_is_a_limit_of_its_own() {
+        for word in ["0", "0:00", "00:00:00", "UNLIMITED", "infinite", "-1"] {
+            let shape = shape(&[("time", word)]);
+            assert_eq!(
+                (shape.time.clone(), shape.options()),
+                (Known::Unlimited, vec!["--time=UNLIMITED".to_owned()]),
+                "{word}"
+            );
+        }
+        assert_eq!(shape(&[]).time, Known::NotGathered);
     }
 
     #[test]

@@ -48,6 +48,24 @@ impl Tres {
         })
     }
 
+    /// Generic resources by name and type. The sum over types is left out where these are told: it
+    /// says the same again.
+    pub fn devices(&self) -> Vec<(&str, Option<&str>, u64)> {
+        let all = self.0.iter().filter_map(|(name, value)| {
+            let name = name.strip_prefix("gres/")?;
+            let (name, kind) = match name.split_once(':') {
+                Some((name, kind)) => (name, Some(kind)),
+                None => (name, None),
+            };
+            Some((name, kind, value.parse().ok()?))
+        });
+        let mut all: Vec<(&str, Option<&str>, u64)> = all.collect();
+        let typed: Vec<&str> =
+            all.iter().filter(|(_, kind, _)| kind.is_some()).map(|(name, ..)| *name).collect();
+        all.retain(|(name, kind, _)| kind.is_some() || !typed.contains(name));
+        all
+    }
+
     /// The type of the GPUs; of several types all, with `+` between them.
     pub fn gpu_type(&self) -> Option<String> {
         let typed = self.0.iter().filter(|(_, count)| *count != "0");
@@ -65,6 +83,14 @@ impl Tres {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn devices_are_told_once_each() {
+        let tres = Tres::parse("cpu=2,gres/gpu=3,gres/gpu:a100=2,gres/gpu:v100=1,gres/shard=4");
+        let (a100, v100) = (("gpu", Some("a100"), 2), ("gpu", Some("v100"), 1));
+        assert_eq!(tres.devices(), [a100, v100, ("shard", None, 4)]);
+        assert_eq!(Tres::parse("gres/gpu=3,mem=1G").devices(), [("gpu", None, 3)]);
+    }
 
     #[test]
     fn typed_and_generic_gpus_are_never_added() {

@@ -59,7 +59,7 @@ impl Report for Status {
         }
         if !few.is_empty() {
             page.gap()?;
-            page.line(&[(Label::Dim, "for one or two accounts only, yours among them")])?;
+            page.entry("", 0, Label::Dim, "for one or two accounts only, yours among them")?;
             free_table(page, &few, self.shown)?;
         }
         notices(page, &self.notices)
@@ -163,7 +163,7 @@ fn free_table(page: &mut Page<'_>, queues: &[&QueueRow], shown: usize) -> io::Re
     page.table(&COLUMNS, &rows)?;
     if queues.len() > shown {
         let line = format!("{} more: --all", queues.len() - shown);
-        page.line(&[(Label::Dim, &line)])?;
+        page.entry("", 0, Label::Dim, &line)?;
     }
     limited(page, queues.iter().take(shown).copied())
 }
@@ -251,20 +251,22 @@ impl Report for Queues {
             })
             .collect();
         if rows.is_empty() {
-            page.line(&[(Label::Plain, "no partition to show")])?;
+            page.entry("", 0, Label::Plain, "no partition to show")?;
         } else {
             page.table(&QUEUE_COLUMNS, &rows)?;
         }
         limited(page, self.queues.iter().filter(|row| row.is_usable()))?;
         if self.total > self.queues.len() {
             let more = self.total - self.queues.len();
-            page.line(&[(Label::Dim, &format!("{more} not shown: --all"))])?;
+            page.entry("", 0, Label::Dim, &format!("{more} not shown: --all"))?;
         }
         if !self.queues.is_empty() {
-            page.line(&[(
+            page.entry(
+                "",
+                0,
                 Label::Dim,
                 "up, cores and GPUs: free/all; jobwise zoom PARTITION: why, and its nodes",
-            )])?;
+            )?;
         }
         self.ending(page)
     }
@@ -330,6 +332,7 @@ pub(super) fn gates(page: &mut Page<'_>, gates: &[Gate]) -> io::Result<()> {
         let (word, label) = match gate.kind {
             Kind::Fatal => ("refused", Label::Bad),
             Kind::Shape => ("limit", Label::Warn),
+            Kind::Wait => ("waits", Label::Warn),
             Kind::Unchecked => ("unchecked", Label::Warn),
             Kind::Note => ("note", Label::Plain),
         };
@@ -399,18 +402,18 @@ impl Report for Nodes {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
         page.entry("nodes", MARGIN, Label::Plain, &classes(&self.cluster))?;
         if self.nodes.is_empty() {
-            page.line(&[(Label::Plain, "no node matches")])?;
+            page.entry("", 0, Label::Plain, "no node matches")?;
         } else {
             page.gap()?;
             node_table(page, &self.nodes)?;
-            page.line(&[(Label::Dim, "cores, memory and GPUs: free/all")])?;
+            page.entry("", 0, Label::Dim, "cores, memory and GPUs: free/all")?;
         }
         if self.total > self.nodes.len() {
             let more = format!(
                 "{} more: --all",
                 text::count((self.total - self.nodes.len()) as u64, "node")
             );
-            page.line(&[(Label::Dim, &more)])?;
+            page.entry("", 0, Label::Dim, &more)?;
         }
         notices(page, &self.notices)
     }

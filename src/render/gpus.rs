@@ -27,7 +27,7 @@ impl Report for Gpus {
             Column { heading: "PARTITIONS", right: false, least: 10 },
         ];
         if self.models.is_empty() {
-            page.line(&[(Label::Plain, "no GPU or other accelerator")])?;
+            page.entry("", 0, Label::Plain, "no GPU or other accelerator")?;
             return page.notices(&self.notices);
         }
         let line = format!(
@@ -36,7 +36,7 @@ impl Report for Gpus {
             text::count(self.installed, "accelerator"),
             self.yours
         );
-        page.line(&[(Label::Strong, &line)])?;
+        page.entry("", 0, Label::Strong, &line)?;
         page.gap()?;
         let rows: Vec<Vec<Cell>> = self.models.iter().map(row).collect();
         page.table(&COLUMNS, &rows)?;

@@ -85,6 +85,18 @@ pub(super) const WHOLE: usize = usize::MAX;
 /// Where the page is too narrow for what columns want at least, names are cut to this.
 const NARROW: usize = 4;
 
+/// In front of what does not fit beside the first columns of a table.
+const BELOW: &str = "  ";
+
+/// How a table stands on a page.
+struct Form {
+    widths: Vec<usize>,
+    /// What stands between two columns.
+    gap: &'static str,
+    /// The columns that begin a line of their own.
+    below: Vec<usize>,
+}
+
 /// A cell.
 pub(super) type Cell = (Label, String);
 
@@ -128,6 +140,11 @@ impl<'p> Page<'p> {
     /// A page on a writer.
     pub fn new(out: &'p mut dyn Write, look: &'p Look) -> Self {
         Self { out, look }
+    }
+
+    /// Whether it is for a person at a terminal of that width, and not for a program.
+    pub(super) fn is_cut(&self) -> bool {
+        self.look.cut
     }
 
     /// The columns there are.
@@ -243,7 +260,8 @@ impl<'p> Page<'p> {
     }
 
     /// Writes a table: columns as wide as their widest cell; where that is too much for the page,
-    /// the widest that may still shrink is cut first. What a program reads is never cut.
+    /// the widest that may still shrink is cut first, and where that is not enough rows go on below.
+    /// What a program reads is never cut.
     pub(super) fn grid(&mut self, columns: &[Column], cells: &Cells) -> io::Result<()> {
         let mut widths: Vec<usize> =
             columns.iter().map(|column| text::width(column.heading)).collect();
@@ -252,28 +270,36 @@ impl<'p> Page<'p> {
                 *width = clean_width(cell).max(*width);
             }
         }
-        let gap = self.fit(columns, &mut widths);
+        let distinct = || {
+            let names = cells.rows(columns.len()).filter_map(|mut row| row.next());
+            distinct(names.map(|(_, name)| name).collect())
+        };
+        let form = self.fit(columns, widths, distinct);
         let headings = columns.iter().map(|column| (Label::Dim, column.heading));
-        self.grid_row(columns, &widths, gap, headings)?;
-        cells.rows(columns.len()).try_for_each(|row| self.grid_row(columns, &widths, gap, row))
+        self.grid_row(columns, &form, headings)?;
+        cells.rows(columns.len()).try_for_each(|row| self.grid_row(columns, &form, row))
     }
 
-    /// Narrows the columns to what the page has; tells what stands between two.
-    fn fit(&self, columns: &[Column], widths: &mut [usize]) -> &'static str {
+    /// Narrows the columns to what the page has. The first names the rows: it is not cut below what
+    /// tells them apart.
+    fn fit(&self, columns: &[Column], whole: Vec<usize>, distinct: impl FnOnce() -> usize) -> Form {
+        let mut widths = whole.clone();
         let between = columns.len().saturating_sub(1);
         let too_wide = |widths: &[usize], gap: &str| {
             widths.iter().sum::<usize>() + gap.len() * between > self.width()
         };
         let mut gap = "  ";
+        let distinct = if self.look.cut && too_wide(&widths, gap) { distinct() } else { 0 };
         // A page too narrow for that loses the second blank between columns, then more of the names.
         for (narrower, floor) in [("  ", usize::MAX), (" ", usize::MAX), (" ", NARROW)] {
-            if !self.look.cut || !too_wide(widths, gap) {
+            if !self.look.cut || !too_wide(&widths, gap) {
                 break;
             }
             gap = narrower;
-            while too_wide(widths, gap) {
+            while too_wide(&widths, gap) {
                 let least = |index: usize| match columns[index].least {
                     WHOLE => WHOLE,
+                    least if index == 0 => least.min(floor).max(distinct),
                     least => least.min(floor),
                 };
                 let shrinkable = (0..widths.len()).filter(|&index| widths[index] > least(index));
@@ -281,14 +307,30 @@ impl<'p> Page<'p> {
                 widths[widest] -= 1;
             }
         }
-        gap
+        if !self.look.cut || !too_wide(&widths, gap) {
+            return Form { widths, gap, below: Vec::new() };
+        }
+        let most = self.width() - BELOW.len();
+        let mut form = Form { widths: whole, gap: "  ", below: Vec::new() };
+        let mut used = 0;
+        for (index, (width, column)) in form.widths.iter_mut().zip(columns).enumerate() {
+            if column.least != WHOLE {
+                *width = (*width).min(most);
+            }
+            if index > 0 && used + form.gap.len() + *width > self.width() {
+                form.below.push(index);
+                used = BELOW.len() + *width;
+            } else {
+                used += *width + if index > 0 { form.gap.len() } else { 0 };
+            }
+        }
+        form
     }
 
     fn grid_row<'c>(
         &mut self,
         columns: &[Column],
-        widths: &[usize],
-        gap: &str,
+        Form { widths, gap, below }: &Form,
         row: impl Iterator<Item = (Label, &'c str)>,
     ) -> io::Result<()> {
         let mut line = String::with_capacity(self.width());
@@ -300,7 +342,13 @@ impl<'p> Page<'p> {
             blank(&mut filled, if column.right { blanks } else { 0 });
             filled.push_str(&cut);
             blank(&mut filled, if column.right { 0 } else { blanks });
-            line.push_str(if index > 0 { gap } else { "" });
+            if below.contains(&index) {
+                line.truncate(line.trim_end().len());
+                line.push('\n');
+                line.push_str(BELOW);
+            } else if index > 0 {
+                line.push_str(gap);
+            }
             self.paint(label, &filled, &mut line);
         }
         line.truncate(line.trim_end().len());
@@ -364,6 +412,19 @@ impl<'p> Page<'p> {
     fn clean<'t>(&self, piece: &'t str) -> Cow<'t, str> {
         clean(piece, self.look.ascii)
     }
+}
+
+/// The columns to which names can be cut so that all that differ still do.
+fn distinct(mut names: Vec<&str>) -> usize {
+    names.sort_unstable();
+    names.dedup();
+    let shared = |pair: &[&str]| {
+        let both = pair[0].chars().zip(pair[1].chars());
+        let same: String = both.take_while(|(a, b)| a == b).map(|(a, _)| a).collect();
+        // One more character, and the mark of what is missing.
+        text::width(&same) + 2
+    };
+    names.windows(2).map(shared).max().unwrap_or(0)
 }
 
 /// Whether a text is clean as it is, and takes as many columns as it has bytes.
@@ -496,5 +557,38 @@ mod tests {
         let piped = Look { cut: false, ..look(13, false, false) };
         let text = drawn(&piped, |page| page.table(&columns, &rows));
         assert_eq!(second(text), "a-long-name  1234567");
+    }
+
+    /// A table that the page has no room for goes on below, and names are cut no further than they
+    /// can be told apart.
+    #[test]
+    fn what_has_no_room_beside_goes_below() {
+        let look = Look {
+            width: 20,
+            color: false,
+            ascii: false,
+            zone: TimeZone::UTC,
+            year: 2026,
+            cut: true,
+        };
+        let columns = [
+            Column { heading: "NODE", right: false, least: 4 },
+            Column { heading: "CORES", right: true, least: WHOLE },
+            Column { heading: "MEMORY", right: true, least: WHOLE },
+        ];
+        let table = |names: [&str; 2], cores: &str| {
+            let row = |name: &str| -> Vec<Cell> {
+                [name, cores, "1.5T"].map(|cell| (Label::Plain, cell.to_owned())).to_vec()
+            };
+            drawn(&look, |page| page.table(&columns, &names.map(row)))
+        };
+        assert_eq!(
+            table(["alpha-of-rack-1", "beta-of-rack-2"], "8"),
+            "NODE   CORES  MEMORY\nalph…      8    1.5T\nbeta…      8    1.5T\n"
+        );
+        assert_eq!(
+            table(["node-in-rack-1", "node-in-rack-2"], "8"),
+            "NODE\n  CORES  MEMORY\nnode-in-rack-1\n      8    1.5T\nnode-in-rack-2\n      8    1.5T\n"
+        );
     }
 }

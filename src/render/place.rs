@@ -11,7 +11,7 @@ use crate::answer::place::{Checked, CheckedQueue, Places, Possible};
 use crate::capacity::change::spoken_until;
 use crate::capacity::gates::Gate;
 use crate::capacity::rank::{Placement, Source, Start, Verdict, too_few};
-use crate::model::{Devices, DryRun, Per, Refusal, Room, Settled, Shape};
+use crate::model::{Devices, DryRun, Known, Per, Refusal, Room, Settled, Shape};
 use crate::text;
 
 /// Queues that cannot take it are told in one line after so many.
@@ -68,7 +68,11 @@ fn sentence(shape: &Shape) -> String {
     if shape.exclusive {
         parts.push("alone on its nodes".to_owned());
     }
-    parts.push(shape.time.map_or("the default time".to_owned(), |time| time.to_string()));
+    parts.push(match &shape.time {
+        Known::Value(time) => time.to_string(),
+        Known::Unlimited => "no time limit".to_owned(),
+        Known::NotGathered | Known::Unreadable(_) => "the default time".to_owned(),
+    });
     parts.join(", ")
 }
 
@@ -111,18 +115,31 @@ fn start(place: &Placement, now: Timestamp) -> String {
     }
 }
 
+/// The line to submit: for a terminal broken between options, as a shell lets people paste it, and in
+/// one piece for a program.
 fn submit_line(page: &mut Page<'_>, options: &[String], script: Option<&str>) -> io::Result<()> {
-    let quoted = |option: &String| {
+    let quoted = |option: &str| {
         let plain = option
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_=+,./:@%".contains(&byte));
-        if plain { option.clone() } else { format!("'{}'", option.replace('\'', "'\\''")) }
+        if plain { option.to_owned() } else { format!("'{}'", option.replace('\'', "'\\''")) }
     };
-    let words: Vec<String> = options.iter().map(quoted).collect();
-    let script = script.unwrap_or("SCRIPT").to_owned();
-    // One line, whatever its length: it is there to be copied.
-    page.line(&[(Label::Strong, &format!("  sbatch {} {}", words.join(" "), quoted(&script)))])
+    let words = options.iter().map(|option| quoted(option));
+    let words = words.chain([quoted(script.unwrap_or("SCRIPT"))]);
+    let most = if page.is_cut() { page.width() - GOES_ON.len() } else { usize::MAX };
+    let mut line = "  sbatch".to_owned();
+    for word in words {
+        if text::width(&line) + 1 + text::width(&word) > most {
+            page.line(&[(Label::Strong, &format!("{line}{GOES_ON}"))])?;
+            "   ".clone_into(&mut line);
+        }
+        line = format!("{line} {word}");
+    }
+    page.line(&[(Label::Strong, &line)])
 }
+
+/// Tells a shell that the command goes on.
+const GOES_ON: &str = " \\";
 
 impl Report for Places {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
@@ -143,7 +160,7 @@ impl Report for Places {
             }
             _ => (Label::Bad, "NOWHERE".to_owned()),
         };
-        page.line(&[(label_of, &words)])?;
+        page.entry("", 0, label_of, &words)?;
         page.gap()?;
         let shown = self.shown();
         self.table(page, &self.placements[..shown])?;
@@ -334,9 +351,9 @@ impl Places {
 
 fn changed(page: &mut Page<'_>, changes: &[Possible]) -> io::Result<()> {
     if changes.is_empty() {
-        return page.line(&[(Label::Plain, "no single change would let it run now")]);
+        return page.entry("", 0, Label::Plain, "no single change would let it run now");
     }
-    page.line(&[(Label::Dim, "it would run now:")])?;
+    page.entry("", 0, Label::Dim, "it would run now:")?;
     for Possible { change, confirmed, .. } in changes {
         let said = match confirmed {
             Some(true) => "the scheduler says so",
@@ -359,7 +376,7 @@ fn asked(page: &mut Page<'_>, asked: usize) -> io::Result<()> {
         1 => "1 dry run was made; it took a job id".to_owned(),
         many => format!("{many} dry runs were made; each took a job id"),
     };
-    page.line(&[(Label::Dim, &text)])
+    page.entry("", 0, Label::Dim, &text)
 }
 
 impl Report for Checked {
@@ -379,7 +396,7 @@ impl Report for Checked {
             text::count(self.queues.len() as u64, "partition"),
             self.unanswered
         );
-        page.line(&[(Label::Strong, &line)])?;
+        page.entry("", 0, Label::Strong, &line)?;
         page.gap()?;
         let rows: Vec<Vec<Cell>> =
             self.queues.iter().map(|queue| checked_row(page, queue)).collect();

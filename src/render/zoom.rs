@@ -26,7 +26,7 @@ impl Report for Zoom {
                     node_table(page, nodes)?;
                     if *total > nodes.len() {
                         let more = text::count((*total - nodes.len()) as u64, "node");
-                        page.line(&[(Label::Dim, &format!("{more} more: --all"))])?;
+                        page.entry("", 0, Label::Dim, &format!("{more} more: --all"))?;
                     }
                 }
                 Place::Node { node: row, jobs } => node(page, self, row, jobs.as_deref())?,
@@ -97,13 +97,13 @@ fn node(
         page.entry("reason", MARGIN, Label::Warn, &body)?;
     }
     match jobs {
-        None => page.line(&[(Label::Warn, "the jobs here could not be read")]),
-        Some([]) if row.class.gives_now() => page.line(&[(Label::Plain, "nothing runs here")]),
+        None => page.entry("", 0, Label::Warn, "the jobs here could not be read"),
+        Some([]) if row.class.gives_now() => page.entry("", 0, Label::Plain, "nothing runs here"),
         Some([]) if row.cpus_allocated.get().is_some_and(|cpus| cpus > 0) => {
             let line = "cores are given away, but no job that you may see is here";
-            page.line(&[(Label::Warn, line)])
+            page.entry("", 0, Label::Warn, line)
         }
-        Some([]) => page.line(&[(Label::Plain, "nothing runs here, and nothing can start")]),
+        Some([]) => page.entry("", 0, Label::Plain, "nothing runs here, and nothing can start"),
         Some(jobs) => {
             page.gap()?;
             jobs_here(page, jobs)
@@ -142,7 +142,7 @@ fn jobs_here(page: &mut Page<'_>, jobs: &[JobOnNode]) -> io::Result<()> {
         })
         .collect();
     page.table(&COLUMNS, &rows)?;
-    page.line(&[(Label::Dim, "cores, memory and GPUs are those on this node")])
+    page.entry("", 0, Label::Dim, "cores, memory and GPUs are those on this node")
 }
 
 /// What a job has of its nodes.
@@ -197,18 +197,18 @@ fn job(page: &mut Page<'_>, row: &JobRow, shares: Option<&[Share]>) -> io::Resul
         .collect();
     page.gap()?;
     page.table(&SHARE_COLUMNS, &rows)?;
-    page.line(&[(Label::Dim, "what it has on each of these nodes")])
+    page.entry("", 0, Label::Dim, "what it has on each of these nodes")
 }
 
 impl Report for Health {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
         page.entry("nodes", MARGIN, Label::Plain, &classes(&self.nodes))?;
         if self.out.is_empty() && self.degraded.is_empty() {
-            page.line(&[(Label::Good, "no node is out, and none looks degraded")])?;
+            page.entry("", 0, Label::Good, "no node is out, and none looks degraded")?;
         }
         if !self.out.is_empty() {
             page.gap()?;
-            page.line(&[(Label::Strong, "out")])?;
+            page.entry("", 0, Label::Strong, "out")?;
         }
         for group in &self.out {
             let reason = group.reason.as_deref().unwrap_or("no reason was given");
@@ -232,7 +232,7 @@ impl Report for Health {
         }
         if !self.degraded.is_empty() {
             page.gap()?;
-            page.line(&[(Label::Strong, "work, and are worse than they look")])?;
+            page.entry("", 0, Label::Strong, "work, and are worse than they look")?;
         }
         // One line for what is said of many nodes alike.
         let mut groups: Vec<(&Degraded, Vec<&str>)> = Vec::new();

@@ -8,6 +8,8 @@ mod saved;
 pub mod slurm;
 pub mod survey;
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use crate::config;
@@ -22,7 +24,12 @@ pub struct Scheduler {
     /// Its name.
     pub name: &'static str,
     /// Its backend, if it is on this machine.
-    detect: for<'h> fn(&'h dyn Runner, &config::Scheduler, Need) -> Option<Backend<'h>>,
+    detect: for<'h> fn(
+        &'h dyn Runner,
+        &config::Scheduler,
+        Need,
+        &Arc<slurm::Learnt>,
+    ) -> Option<Backend<'h>>,
 }
 
 /// Every scheduler, in the order in which they are looked for.
@@ -40,12 +47,24 @@ const AUTO: &str = "auto";
 /// can do nothing.
 ///
 /// Looking costs no process of its own: what it learns, later questions of that kind use.
-pub fn detect<'h>(runner: &'h dyn Runner, settings: &config::Scheduler, need: Need) -> Backend<'h> {
+pub fn detect<'h>(
+    runner: &'h dyn Runner,
+    settings: &config::Scheduler,
+    need: Need,
+    session: &Session,
+) -> Backend<'h> {
     let none = Backend { name: "none", jobs: None, nodes: None, probe: None, explain: |_| None };
     let chosen = settings.backend.as_str();
     let mut admitted = ALL.iter().filter(|known| chosen == AUTO || chosen == known.name);
-    admitted.find_map(|scheduler| (scheduler.detect)(runner, settings, need)).unwrap_or(none)
+    admitted
+        .find_map(|scheduler| (scheduler.detect)(runner, settings, need, &session.0))
+        .unwrap_or(none)
 }
+
+/// What one answer has learnt of the scheduler of one cluster: whatever part of the answer asks
+/// first, the others need not ask again.
+#[derive(Debug, Default)]
+pub struct Session(Arc<slurm::Learnt>);
 
 /// What the first question will be about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,6 +192,14 @@ pub enum SchedError {
         /// The deadline.
         seconds: u64,
     },
+    /// It was not asked: what hung before it used up the time of this answer.
+    #[error("'{command}' was not asked, as '{hung}' had hung before it")]
+    NotAsked {
+        /// The command.
+        command: String,
+        /// The one that hung first.
+        hung: String,
+    },
     /// There is no such user.
     #[error("there is no user '{name}' here")]
     UnknownUser {
@@ -210,8 +237,10 @@ impl From<ExecError> for SchedError {
         match error {
             ExecError::Missing { .. } => Self::NoScheduler,
             ExecError::TimedOut { command, after } => {
-                Self::TimedOut { command, seconds: after.as_secs() }
+                let seconds = u64::try_from(after.as_millis().div_ceil(1000));
+                Self::TimedOut { command, seconds: seconds.unwrap_or(u64::MAX) }
             }
+            ExecError::NotAsked { command, hung } => Self::NotAsked { command, hung },
             ExecError::NotRecorded { command } => Self::NotRecorded { command },
             ExecError::NotInDemo => Self::NotInDemo(error),
             ExecError::Io { command, reason } => Self::Failed { command, message: reason },

@@ -1,9 +1,10 @@
 //! Many dry runs, politely: which queues would take a job, and charged to whom.
 //!
 //! A queue is asked with one account after the other until one is taken; accounts that another queue
-//! took come first. Three are asked at a time and no more than a budget in all, as each costs the
-//! controller a scheduling attempt and a job id. What was not asked is told as such: it is neither a
-//! yes nor a no.
+//! took come first, and a refusal that is the same in words that are not known with a second account
+//! is taken for one of the job. Three are asked at a time and no more than a budget in all, as each
+//! costs the controller a scheduling attempt and a job id. What was not asked is told as such: it is
+//! neither a yes nor a no; only a refusal that no queue can change stands for all.
 //!
 //! The order of the questions depends on the answers alone, never on which of three came first, so
 //! that a recording replays.
@@ -11,7 +12,7 @@
 use std::thread;
 
 use super::slurm::{Answer, Probe, Question};
-use crate::model::{DryRun, Shape};
+use crate::model::{DryRun, Refusal, Shape};
 
 /// Dry runs at a time.
 const AT_ONCE: usize = 3;
@@ -47,7 +48,7 @@ pub struct Answered {
     pub best: Option<DryRun>,
     /// Answers in which a site's filter and the scheduler say different things.
     pub disagreements: Vec<DryRun>,
-    /// How many charges were tried.
+    /// How many charges were tried; none where the answer of another queue stands for all.
     pub tried: usize,
     /// How many were left when the budget was.
     pub untried: usize,
@@ -97,19 +98,25 @@ fn ask_all(
     let mut order: Vec<usize> = (0..candidates.len()).collect();
     order.sort_by_key(|index| candidates[*index].charges.len());
     let mut unrecorded = 0;
+    let mut for_all: Option<DryRun> = None;
     let mut taken: Vec<Charge> = Vec::new();
     let mut left: Vec<Vec<Charge>> =
         candidates.iter().map(|candidate| candidate.charges.clone()).collect();
     while !order.is_empty() && survey.asked < budget && survey.can_ask {
-        let batch: Vec<(usize, Charge)> = order
-            .iter()
-            .take(AT_ONCE.min(budget - survey.asked))
-            .filter_map(|index| {
+        let room = AT_ONCE.min(budget - survey.asked);
+        let mut batch: Vec<(usize, Charge)> = Vec::with_capacity(room);
+        // One of each queue; where that leaves room, more of those that are refused for their account.
+        for round in 0..AT_ONCE {
+            for index in &order {
                 let charges = &mut left[*index];
-                let favourite = charges.iter().position(|charge| taken.contains(charge));
-                (!charges.is_empty()).then(|| (*index, charges.remove(favourite.unwrap_or(0))))
-            })
-            .collect();
+                let goes_on = round == 0
+                    || (1..each.saturating_sub(round)).contains(&survey.answers[*index].tried);
+                if batch.len() < room && goes_on && !charges.is_empty() {
+                    let favourite = charges.iter().position(|charge| taken.contains(charge));
+                    batch.push((*index, charges.remove(favourite.unwrap_or(0))));
+                }
+            }
+        }
         let questions = batch.iter().map(|(index, charge)| Question {
             queue: candidates[*index].queue.clone(),
             account: charge.account.clone(),
@@ -122,8 +129,9 @@ fn ask_all(
             side_by_side(ask, questions)
         };
         for ((index, charge), answer) in batch.into_iter().zip(answers) {
+            let is_put = !matches!(answer, Answer::NotPut(_));
             let answer = match answer {
-                Answer::Said(answer) => *answer,
+                Answer::Said(answer) | Answer::NotPut(answer) => *answer,
                 // Recorded may be the answer for another account.
                 Answer::Unrecorded => {
                     unrecorded += 1;
@@ -135,14 +143,21 @@ fn ask_all(
                     continue;
                 }
             };
-            survey.asked += 1;
+            survey.asked += usize::from(is_put);
             let entry = &mut survey.answers[index];
             entry.tried += 1;
             entry.untried = left[index].len();
             if answer.disagrees() {
                 entry.disagreements.push(answer.clone());
             }
-            let goes_on = answer.refusal().is_some_and(crate::model::Refusal::depends_on_account);
+            let refusal = answer.refusal();
+            if refusal.is_some_and(|refusal| !refusal.depends_on_queue()) {
+                for_all.get_or_insert_with(|| answer.clone());
+            }
+            let said_before = entry.best.as_ref().is_some_and(|best| {
+                refusal == Some(Refusal::Unrecognised) && best.message == answer.message
+            });
+            let goes_on = refusal.is_some_and(Refusal::depends_on_account) && !said_before;
             if answer.is_taken() && !taken.contains(&charge) {
                 taken.push(charge);
             }
@@ -156,6 +171,13 @@ fn ask_all(
             }
         }
         order.retain(|index| !left[*index].is_empty() && survey.answers[*index].tried < each);
+        if let Some(answer) = &for_all {
+            for entry in survey.answers.iter_mut().filter(|entry| entry.best.is_none()) {
+                entry.best = Some(DryRun { queue: entry.queue.clone(), ..answer.clone() });
+                entry.untried = 0;
+            }
+            break;
+        }
     }
     survey.can_ask &= survey.asked > 0 || unrecorded == 0;
     survey
@@ -181,7 +203,7 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::model::{Known, Refusal, Settled};
+    use crate::model::{Known, Settled};
 
     fn answer(question: &Question, settled: Settled) -> DryRun {
         DryRun {
@@ -230,7 +252,8 @@ mod tests {
         let (survey, log) = asked(&[candidate("big", 34)], &only, BUDGET);
         let best = survey.answers[0].best.as_ref().expect("asked");
         assert!(best.is_taken());
-        assert_eq!((best.account.as_deref(), log.len()), (Some("a32"), 32));
+        // One, then three at a time: it is the first of the eleventh three.
+        assert_eq!((best.account.as_deref(), log.len()), (Some("a32"), 34));
         // With a budget of twelve it is not found, and that is no refusal by all.
         let (survey, _) = asked(&[candidate("big", 34)], &only, 12);
         assert_eq!((survey.answers[0].tried, survey.answers[0].untried), (12, 22));
@@ -249,7 +272,8 @@ mod tests {
                 .iter()
                 .all(|answered| answered.best.as_ref().is_some_and(DryRun::is_taken))
         );
-        assert!(log.len() <= 7, "{log:?}");
+        // Not all nine: the third of the one comes next at the other.
+        assert!(log.len() <= 8, "{log:?}");
     }
 
     #[test]
@@ -262,6 +286,33 @@ mod tests {
             let (survey, log) = asked(&[candidate("down", 9)], &|_| settled, BUDGET);
             assert_eq!((log.len(), survey.answers[0].untried), (1, 0), "{settled:?}");
         }
+    }
+
+    /// `sbatch --test-only -L nosuch` of a lab's Slurm 22.05 was asked 110 times for eight queues.
+    #[test]
+    fn what_no_account_and_no_queue_can_change_is_asked_once() {
+        let candidates: Vec<Candidate> = (0..8).map(|n| candidate(&format!("q{n}"), 15)).collect();
+        let unknown = |_: &Question| Settled::Refused(Refusal::Unrecognised);
+        let (survey, log) = asked(&candidates, &unknown, BUDGET);
+        // Twice of each queue; the last of all is asked a third time beside the second.
+        assert_eq!(log.len(), 17, "{log:?}");
+        assert!(survey.answers.iter().all(|answered| answered.untried == 0));
+        let licence = |_: &Question| Settled::Refused(Refusal::Licence);
+        let (survey, log) = asked(&candidates, &licence, BUDGET);
+        assert_eq!((log.len(), survey.asked), (3, 3));
+        let of_last = survey.of("q7").and_then(|answered| answered.best.as_ref());
+        let of_last = of_last.map(|answer| (answer.queue.as_str(), answer.refusal()));
+        assert_eq!(of_last, Some(("q7", Some(Refusal::Licence))));
+    }
+
+    /// What was not put is an answer for its queue and no dry run.
+    #[test]
+    fn a_question_that_was_not_put_costs_nothing() {
+        let not_put =
+            |question: &Question| Answer::NotPut(Box::new(answer(question, Settled::NoAnswer)));
+        let survey = ask_all(&not_put, &[candidate("one", 1), candidate("two", 1)], BUDGET);
+        assert!(survey.can_ask && survey.asked == 0);
+        assert!(survey.answers.iter().all(|answered| answered.best.is_some()));
     }
 
     #[test]

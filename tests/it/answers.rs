@@ -106,7 +106,7 @@ fn recording(test: &Test, more: &[(&[&str], &str)]) -> String {
 #[test]
 fn a_pending_job_meets_its_limit_in_numbers() {
     let test = Test::new("held");
-    // Columns as they are asked for; the limit is that of the cluster which was recorded.
+    // Columns as they were asked for when recordings lacked usage factors; the limit is that of the cluster which was recorded.
     let columns = "format=Name,Priority,Flags,MaxWall,MaxTRESPerJob,MaxTRESMins,MaxTRESPerNode,MinTRES,MaxTRESPerUser,MaxJobsPerUser,MaxSubmitJobsPerUser,MaxTRESPerAccount,MaxJobsPerAccount,MaxSubmitJobsPerAccount,GrpTRES,GrpTRESMins,GrpTRESRunMins,GrpJobs,GrpSubmitJobs,GrpWall";
     let qos = ["sacctmgr", "--readonly", "--noheader", "--parsable2", "show", "qos", columns];
     let partitions = ["scontrol", "--all", "--oneliner", "show", "partition"];

@@ -39,7 +39,7 @@
 //! | W7 use of GPUs from one field | `gpus_that_only_the_details_know_are_not_free` |
 //! | W8 set-apart cores, mixed GPUs, slices | `cores_and_memory_of_the_system_are_no_jobs`, `kinds_are_counted_apart_and_what_is_not_identified_counts_for_no_ability`, `a_slice_has_the_memory_of_its_profile` |
 //! | W9 amounts misread | `one_job_may_have_only_so_much`, `typed_and_generic_gpus_are_never_added`, `memory_suffixes_are_binary` |
-//! | W10 gates that are not looked at | `a_qos_must_be_mine_and_taken_here`, `groups_root_and_hosts_keep_people_out`, `a_shape_has_to_fit_the_partition_s_own_limits`, `where_nodes_are_given_whole_a_part_is_nothing`, `a_job_that_names_no_memory_takes_the_default`, `a_reservation_that_comes_bounds_the_time`, `an_account_s_limits_hold_for_all_its_jobs`, `minutes_run_out`, `a_qos_s_minutes_run_out_too`, `licences_are_counted`, `jobs_that_wait_in_front_are_counted` |
+//! | W10 gates that are not looked at | `a_qos_must_be_mine_and_taken_here`, `groups_root_and_hosts_keep_people_out`, `a_shape_has_to_fit_the_partition_s_own_limits`, `where_nodes_are_given_whole_a_part_is_nothing`, `a_job_that_names_no_memory_takes_the_default`, `a_reservation_that_comes_bounds_the_time`, `an_account_s_limits_hold_for_all_its_jobs`, `minutes_run_out`, `a_qos_s_minutes_run_out_too`, `licences_are_counted`, `a_busy_licence_is_a_wait_and_one_too_many_is_refused`, `no_time_limit_is_more_than_any`, `a_usage_factor_counts_for_what_is_to_run_only_where_it_is_safe`, `a_reservation_of_some_cores_has_those_and_no_more`, `jobs_that_wait_in_front_are_counted` |
 //! | W11 accounts and clusters mixed up | `an_account_may_open_what_another_cannot`, `an_account_that_is_not_mine_is_refused`, `a_right_on_another_cluster_is_none_here` |
 //! | W12 a QOS closes a partition | `a_refusal_for_the_quality_of_service_alone_does_not_close_a_queue` |
 //! | W13 sums of what is closed | `nodes_and_partitions_add_up` |
@@ -99,6 +99,130 @@ fn each_command_answers_in_text_and_in_json() {
         let ascii = demo(&[args, &["--ascii"][..]].concat());
         assert!(ascii.stdout.is_ascii(), "{}", ascii.all());
     }
+}
+
+/// A cluster whose names and numbers are as long as they come: 400 nodes of 256 cores, 2 TiB and eight
+/// GPUs, and one job of all of them.
+fn wide(name: &str) -> Test {
+    let test = machine(name, &[]);
+    let queues =
+        ["a_partition_with_a_very_long_name_indeed", "another_partition_of_the_same_site_gpu"];
+    let node = |number: u32| {
+        format!(
+            "NodeName=compute-rack-a-node-{number:04} CPUAlloc=128 CPUEfctv=256 CPUTot=256 CPULoad=250.11 \
+             RealMemory=2000000 AllocMem=1000000 FreeMem=10 Gres=gpu:nvidia_h100_80gb_hbm3:8 \
+             AllocTRES=cpu=128,mem=1000000M,gres/gpu=4 State=MIXED{} ActiveFeatures=intel,sapphire_rapids,\
+             infiniband_hdr200 Partitions={}{}\n",
+            if number == 7 { "+DRAIN" } else { "" },
+            queues.join(","),
+            if number == 7 {
+                " Reason=the_fan_of_the_second_power_supply_is_out_again [root@1796000000]"
+            } else {
+                ""
+            },
+        )
+    };
+    test.answer("nodes", &(1..=400).map(node).collect::<String>());
+    let all = "compute-rack-a-node-[0001-0400]";
+    let queue = |name: &&str| {
+        format!("PartitionName={name} Nodes={all} TotalNodes=400 State=UP MaxTime=365-00:00:00\n")
+    };
+    test.answer("partitions", &queues.iter().map(queue).collect::<String>());
+    let cells = [
+        "123456789_1000",
+        "a.user.with.a.long.login.name",
+        "an_account_with_a_long_name",
+        queues[0],
+        "normal",
+        "RUNNING",
+        all,
+        "400",
+        "51200",
+        "cpu=51200,mem=400000000M,node=400,billing=51200,gres/gpu=1600",
+        "1795990000",
+        "1827600000",
+        "365-00:00:00",
+        "None",
+        "4294901555",
+        "(null)",
+        "OK",
+        "(null)",
+        "",
+        "a name of a job that says all that there is to say about it",
+    ];
+    let row = format!("{}@~@", cells.join("@~@"));
+    test.client("squeue", &format!("printf '%s\\n' '{row}'"));
+    test.client(
+        "sbatch",
+        &format!("echo 'sbatch: Job 5 to start at 1 using 9 processors on nodes {all} in partition x' >&2"),
+    );
+    test
+}
+
+/// Nothing is wider than the terminal that it is printed on; what a program reads is never cut.
+#[test]
+fn nothing_is_wider_than_the_terminal() {
+    let queue = "a_partition_with_a_very_long_name_indeed";
+    let of_demo: Vec<Vec<&str>> =
+        COMMANDS.iter().map(|args| [&["--demo"], *args].concat()).collect();
+    let here: Vec<Vec<&str>> = [
+        &[
+            "where",
+            "-N",
+            "4",
+            "-c",
+            "16",
+            "-g",
+            "nvidia_h100_80gb_hbm3:4",
+            "--mem",
+            "100G",
+            "-C",
+            "sapphire_rapids",
+        ][..],
+        &["where", "-N", "400", "--what-if", "--all"],
+        &["check", "-c", "4"],
+        &["status", "--all"],
+        &["queues"],
+        &["queues", "--detail"],
+        &["nodes"],
+        &["gpus"],
+        &["health"],
+        &["zoom", queue],
+        &["zoom", "compute-rack-a-node-0003"],
+        &["zoom", "123456789_1000"],
+        &["backends"],
+    ]
+    .map(<[&str]>::to_vec)
+    .to_vec();
+    let own = [
+        &["--demo", "where", "-c", "4"][..],
+        &["--demo", "where", "-g", "1", "--what-if"],
+        &["--demo", "gpus"],
+    ];
+    let test = wide("wide");
+    let commands = of_demo.into_iter().chain(here).chain(own.map(<[&str]>::to_vec));
+    for args in commands.filter(|args| !args.contains(&"exclude")) {
+        for width in [60, 80] {
+            let shown =
+                test.command(&args).env("COLUMNS", width.to_string()).output().expect("it runs");
+            let text = String::from_utf8(shown.stdout).expect("text");
+            assert!(!text.is_empty(), "{args:?}");
+            let long = text.lines().find(|line| line.chars().count() > width);
+            assert_eq!(long, None, "{args:?} at {width}:\n{text}");
+        }
+    }
+    // In a pipe all is there, in one piece.
+    let piped = test.run(&["queues"]);
+    assert!(piped.stdout.lines().any(|line| line.starts_with(queue)), "{}", piped.all());
+    let shape = &["where", "-N", "4", "-c", "16", "-g", "4", "-C", "sapphire_rapids"];
+    let line = |shown: &str| {
+        shown.lines().find(|line| line.contains("sbatch --partition")).map(str::to_owned)
+    };
+    let whole = line(&test.run(shape).stdout).expect("a line to submit");
+    // A shell reads the broken line as it reads the whole.
+    let narrow = test.command(shape).env("COLUMNS", "60").output().expect("it runs");
+    let narrow = String::from_utf8(narrow.stdout).expect("text").replace(" \\\n   ", "");
+    assert_eq!(line(&narrow), Some(whole));
 }
 
 fn count(value: &Value) -> u64 {
@@ -455,7 +579,7 @@ fn machine(name: &str, broken: &[&str]) -> Test {
     cases.push("*partition*) say partitions ;;".to_owned());
     cases.push("*assoc_mgr*) echo 'Current Association Manager state' ;;".to_owned());
     cases.push("*reservation*) echo 'No reservations in the system' ;;".to_owned());
-    cases.push("*'show qos'*) echo 'normal|50||||||||||||||||||' ;;".to_owned());
+    cases.push("*'show qos'*) echo 'normal|50|||||||||||||||||||' ;;".to_owned());
     cases.push("*'show assoc'*) echo 'lab|physics||normal|normal||||||||||||' ;;".to_owned());
     let body = format!("case \"$me $*\" in\n{}\nesac", cases.join("\n"));
     for client in ["scontrol", "squeue", "sacctmgr"] {
@@ -471,6 +595,64 @@ fn machine(name: &str, broken: &[&str]) -> Test {
         "PartitionName=batch Nodes=n1 TotalNodes=1 State=UP MaxTime=01:00:00\n",
     );
     test
+}
+
+/// Clients that hang: the first is waited for as long as its deadline says, all others together half
+/// as long again, four at a time; then none is run.
+#[test]
+fn clients_that_hang_have_one_budget() {
+    let test = Test::new("hang");
+    for client in ["scontrol", "squeue", "sacctmgr", "sacct", "sbatch", "sinfo"] {
+        test.client(client, "pause 600");
+    }
+    test.client("id", "echo 'uid=1001(alice) gid=1001(alice) groups=1001(alice)'");
+    let path = test.path("calls").display().to_string();
+    let test = test.env("CALLS", &path).env("JOBWISE_SCHEDULER_DEADLINE_SECONDS", "1");
+    let calls = |test: &Test| {
+        let log = std::fs::read_to_string(test.path("calls")).unwrap_or_default();
+        let _ = std::fs::remove_file(test.path("calls"));
+        log.lines().filter(|line| !line.starts_with("id")).count()
+    };
+    for (args, most) in [(&["where", "-c", "1"][..], 5), (&["status"], 5), (&["diagnose", "7"], 2)]
+    {
+        let shown = test.run(args);
+        shown.ends(3);
+        assert!(
+            shown.stderr.contains("gave no answer within")
+                || shown.stderr.contains("had hung before it"),
+            "{}",
+            shown.all()
+        );
+        assert!(
+            shown.stderr.contains("scontrol") || shown.stderr.contains("sacct"),
+            "{}",
+            shown.all()
+        );
+        let made = calls(&test);
+        assert!((1..=most).contains(&made), "{args:?}: {made} calls");
+    }
+}
+
+/// A dry run that hangs is no dry run of all queues: those that were not asked say so.
+#[test]
+fn dry_runs_stop_where_the_scheduler_hangs() {
+    let test = machine("hang-dry", &[]);
+    let many: Vec<String> = (0..12).map(|n| format!("q{n:02}")).collect();
+    let queue = |name: &String| format!("PartitionName={name} Nodes=n1 TotalNodes=1 State=UP\n");
+    test.answer("partitions", &many.iter().map(queue).collect::<String>());
+    test.answer(
+        "nodes",
+        &format!("NodeName=n1 CPUAlloc=0 CPUTot=8 RealMemory=16000 AllocMem=0 State=IDLE Partitions={}\n", many.join(",")),
+    );
+    test.client("sbatch", "pause 600");
+    let test = test.env("JOBWISE_SCHEDULER_DEADLINE_SECONDS", "1");
+    let document = test.run(&["where", "-c", "1", "--json"]).json();
+    // Three at a time: the first three wait a second, the next three half of one.
+    assert_eq!(document["asked"], 6);
+    let verdicts = document["placements"].as_array().expect("placements");
+    assert!(verdicts.iter().all(|place| place["verdict"] == "no_answer"), "{verdicts:?}");
+    let last = verdicts.iter().filter_map(|place| place["because"].as_str());
+    assert_eq!(last.filter(|text| text.contains("had hung before it")).count(), 6);
 }
 
 #[test]
@@ -520,7 +702,7 @@ fn what_operators_and_users_write_cannot_steer_a_terminal() {
              password=hunter2hunter2 https://me:hunter2hunter2@host/x [{hostile}@1796000000]\n"
         ),
     );
-    test.client("squeue", &format!("printf '%s\\n' '1@~@{hostile}@~@a@~@batch@~@q@~@RUNNING@~@n1@~@1@~@1@~@cpu=1@~@1@~@2@~@1:00@~@None@~@1@~@(null)@~@OK@~@{hostile}@~@'"));
+    test.client("squeue", &format!("printf '%s\\n' '1@~@{hostile}@~@a@~@batch@~@q@~@RUNNING@~@n1@~@1@~@1@~@cpu=1@~@1@~@2@~@1:00@~@None@~@1@~@(null)@~@OK@~@(null)@~@@~@{hostile}@~@'"));
     for args in
         [&["status"][..], &["queues", "--detail"], &["nodes"], &["health"], &["zoom", "n1,batch,1"]]
     {

@@ -375,6 +375,8 @@ fn steps_are_asked_for_where_they_are_few_or_wanted() {
             .lines()
             .filter(|call| call.contains("--format") && !call.contains("--allocations"))
             .count();
+        // What accounting can be asked is the same for all parts of an answer.
+        assert_eq!(calls.lines().filter(|call| call.contains("--helpformat")).count(), 1);
         let report = shown.ends(0).json();
         assert_eq!(report["total"]["runs"], runs);
         (report["total"]["hung"].clone(), with_steps, shown)

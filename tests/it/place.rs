@@ -87,6 +87,8 @@ fn cluster(name: &str) -> Test {
         "1",
         "(null)",
         "OK",
+        "(null)",
+        "",
         "train",
     ];
     test.answer("jobs", &format!("{}\n", cells.map(|cell| format!("{cell}@~@")).concat()));
@@ -731,4 +733,204 @@ fn a_queue_that_refuses_the_smallest_job_is_not_told_as_open() {
     let queues = shown.ends(0).json()["queues"].clone();
     let cpu = queues.as_array().expect("queues").iter().find(|queue| queue["name"] == "cpu");
     assert_eq!(cpu.expect("there")["term"], "open", "{}", shown.all());
+}
+
+/// `NOW` seconds from now, as the clients print times.
+fn in_seconds(seconds: u64) -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time");
+    (now.as_secs() + seconds).to_string()
+}
+
+/// A job of the queue: `ID STATE NODES CPUS END LIMIT REASON PRIORITY LICENCES RESERVATION WANTED`.
+fn job(words: &str) -> String {
+    let words: Vec<&str> = words.split(' ').collect();
+    let [id, state, nodes, cpus, end, limit, reason, priority, licences, reservation, wanted] =
+        words[..]
+    else {
+        panic!("eleven words")
+    };
+    let nodes = if nodes == "-" { "" } else { nodes };
+    let wanted = if wanted == "-" { "" } else { wanted };
+    let tres = format!("cpu={cpus},mem={cpus}000M,node=1,billing={cpus}");
+    let cells = [
+        id,
+        "bob",
+        "chem",
+        "cpu",
+        "normal",
+        state,
+        nodes,
+        "1",
+        cpus,
+        &tres,
+        "N/A",
+        end,
+        limit,
+        reason,
+        priority,
+        licences,
+        "OK",
+        reservation,
+        wanted,
+        "x",
+    ];
+    format!("{}\n", cells.map(|cell| format!("{cell}@~@")).concat())
+}
+
+/// What the lab's Slurm 22.05 did with two licences, both held: `sbatch --test-only -L matlab:1` said
+/// "allocation failure: Requested nodes are busy" and failed, `sbatch -L matlab:1` was taken and waited
+/// with the reason Licenses; `-L matlab:3` and `-L nosuch` were refused at once, dry or not.
+#[test]
+fn a_busy_licence_is_a_wait_and_one_too_many_is_refused() {
+    let test = cluster("place-licence");
+    test.answer("config", &format!("{CONFIG}Licenses                = matlab:2\n"));
+    let path = test.path("calls").display().to_string();
+    let test = test.env("CALLS", &path);
+    let dry_runs = |test: &Test| {
+        let log = std::fs::read_to_string(test.path("calls")).unwrap_or_default();
+        let _ = std::fs::remove_file(test.path("calls"));
+        log.lines().filter(|line| line.starts_with("sbatch")).count()
+    };
+    says_no(&test, "allocation failure: Requested nodes are busy");
+    let end = in_seconds(1200);
+    let running = job(&format!("90 RUNNING c01 1 {end} 30:00 None 1 matlab:2 (null) -"));
+    test.answer("jobs", &running);
+    let shown = ask(&test, &["-L", "matlab:1", "-p", "cpu"]);
+    assert_eq!(verdict(&shown, "cpu"), "queue", "{}", shown.all());
+    let place = &shown.json()["placements"][0];
+    assert_eq!(place["because"], "0 of 2 licences of matlab are free, 1 wanted (licence matlab)");
+    assert_eq!(place["access"]["gates"][0]["kind"], "wait");
+    assert_eq!(seconds_from_now(&place["start"]["at"]) / 60, 1200 / 60);
+    assert_eq!(dry_runs(&test), 1);
+    // Who waits for them is before us: both for ten minutes from then on.
+    let waits = job("91 PENDING - 1 N/A 10:00 Licenses 9 matlab:2 (null) -");
+    test.answer("jobs", &format!("{running}{waits}"));
+    let shown = ask(&test, &["-L", "matlab:1", "-p", "cpu"]);
+    let at = &shown.json()["placements"][0]["start"]["at"];
+    assert_eq!(seconds_from_now(at) / 60, (1200 + 600) / 60);
+    let _ = dry_runs(&test);
+    // More than there are: nobody has to be asked.
+    let shown = ask(&test, &["-L", "matlab:3"]);
+    assert_eq!((verdict(&shown, "cpu"), dry_runs(&test)), ("limit".to_owned(), 0));
+    // A name that the controller does not count is known to the scheduler alone, for all queues.
+    says_no(&test, "allocation failure: Invalid license specification");
+    let shown = ask(&test, &["-L", "nosuch:1", "--all"]);
+    for queue in ["cpu", "gpu"] {
+        assert_eq!(verdict(&shown, queue), "limit", "{}", shown.all());
+    }
+    shown.ends(1);
+    assert!((1..=3).contains(&dry_runs(&test)));
+    // Words that nobody knows are not asked for with account after account.
+    says_no(&test, "sbatch: error: the moon is in the wrong phase");
+    let _ = ask(&test, &["-p", "cpu"]);
+    assert!((1..=2).contains(&dry_runs(&test)));
+}
+
+fn seconds_from_now(at: &serde_json::Value) -> i64 {
+    let at: jiff::Timestamp = at.as_str().expect("a time").parse().expect("a time");
+    // The nearest minute: the answer took a moment.
+    at.duration_since(jiff::Timestamp::now()).as_secs() + 30
+}
+
+/// The lab's Slurm 22.05 took `sbatch -t 0` and `-t UNLIMITED` in a partition with a `MaxTime`, its dry
+/// run named a start, and the job waited for ever (`PartitionTimeLimit`). Where the partition has no
+/// limit it runs.
+#[test]
+fn no_time_limit_is_more_than_any() {
+    let test = cluster("place-endless");
+    let queues = [queue("cpu", "c[01-02]", ""), queue("short", "c[01-02]", "MaxTime=UNLIMITED")];
+    test.answer("queues", &queues.concat());
+    says_yes(&test);
+    for time in ["0", "UNLIMITED", "infinite"] {
+        let shown = ask(&test, &["-t", time, "--all"]);
+        assert_eq!(verdict(&shown, "cpu"), "limit", "{}", shown.all());
+        assert_eq!(verdict(&shown, "short"), "run_now", "{}", shown.all());
+        let json = shown.json();
+        assert_eq!(json["shape"]["time"], "unlimited");
+        let placements = json["placements"].as_array().expect("placements");
+        let of = |name: &str| placements.iter().find(|place| place["queue"] == name).expect("it");
+        assert_eq!(
+            of("cpu")["because"],
+            "an unlimited time is longer than the 1-00:00:00 of partition cpu (partition cpu MaxTime)"
+        );
+        let options: Vec<&str> = of("short")["submit"]
+            .as_array()
+            .expect("options")
+            .iter()
+            .filter_map(|o| o.as_str())
+            .collect();
+        assert!(options.contains(&"--time=UNLIMITED"), "{options:?}");
+    }
+    test.run(&["where", "-t", "0", "-p", "short"]).says("1 CPU, no time limit");
+}
+
+/// On the lab's Slurm 22.05, of a reservation of two cores of c01: a job of one core started at once, a
+/// second one of two cores waited until the first ended, one of three was never startable ("Requested
+/// node configuration is not available").
+#[test]
+fn a_reservation_of_some_cores_has_those_and_no_more() {
+    let test = cluster("place-part");
+    test.answer(
+        "held",
+        "ReservationName=training StartTime=1 EndTime=9999999999 Duration=30-00:00:00 Nodes=c01 \
+         NodeCnt=1 CoreCnt=2 Features=(null) PartitionName=cpu Flags=IGNORE_JOBS,SPEC_NODES   \
+         NodeName=c01 CoreIDs=0-1 TRES=cpu=2 Users=(null) Groups=(null) Accounts=physics \
+         Licenses=(null) State=ACTIVE BurstBuffer=(null) Watts=n/a MaxStartDelay=(null)\n",
+    );
+    let inside = |tasks: &str| {
+        ask(
+            &test,
+            &["--reservation", "training", "-n", tasks, "-t", "5m", "-p", "cpu", "--mem", "100M"],
+        )
+    };
+    let start = |shown: &Shown| shown.json()["placements"][0]["start"]["at"].clone();
+    says_yes(&test);
+    test.answer("jobs", "");
+    assert_eq!(verdict(&inside("2"), "cpu"), "run_now");
+    // All else of the node is given away; one core of the reservation is left.
+    let end = in_seconds(420);
+    let own = job(&format!("92 RUNNING c01 1 {end} 30:00 None 1 (null) training -"));
+    let other =
+        job(&format!("93 RUNNING c01 6 {} 2:00:00 None 1 (null) (null) -", in_seconds(7200)));
+    test.answer("jobs", &format!("{own}{other}"));
+    test.answer("nodes", &node("c01", "MIXED", (8, 7), "(null)", "gpu:0", "cpu"));
+    assert_eq!(verdict(&inside("1"), "cpu"), "run_now");
+    let shown = inside("2");
+    assert_eq!(verdict(&shown, "cpu"), "queue", "{}", shown.all());
+    assert_eq!(seconds_from_now(&start(&shown)) / 60, 420 / 60, "{}", shown.all());
+    says_no(&test, "allocation failure: Requested node configuration is not available");
+    let shown = inside("3");
+    assert_eq!(verdict(&shown, "cpu"), "too_few", "{}", shown.all());
+    // Where the queue does not tell whose jobs are in it, nothing is promised.
+    says_yes(&test);
+    test.answer("jobs", &own.replace("@~@training@~@", "@~@@~@"));
+    let shown = inside("1");
+    assert_eq!(verdict(&shown, "cpu"), "queue", "{}", shown.all());
+    assert!(
+        shown.json()["placements"][0]["because"]
+            .as_str()
+            .is_some_and(|text| text.contains("not told which are left"))
+    );
+}
+
+/// A job in front that must have c01 leaves c02 to others, however large it is.
+#[test]
+fn a_job_in_front_takes_the_nodes_that_it_names() {
+    let test = cluster("place-named");
+    test.client(
+        "sbatch",
+        "echo \"sbatch: Job 5 to start at 1 using 1 processors on nodes c02 in partition cpu\" >&2",
+    );
+    let busy = |cpus| node("c01", "MIXED", (8, cpus), "(null)", "gpu:0", "cpu");
+    let nodes = [busy(4), node("c02", "IDLE", (8, 0), "(null)", "gpu:0", "cpu")];
+    test.answer("nodes", &nodes.concat());
+    let running =
+        job(&format!("90 RUNNING c01 4 {} 1:00:00 None 1 (null) (null) -", in_seconds(1800)));
+    let waits = |wanted: &str| {
+        let job = job(&format!("91 PENDING - 8 N/A 1:00:00 Resources 9 (null) (null) {wanted}"));
+        test.answer("jobs", &format!("{running}{job}"));
+        verdict(&ask(&test, &["-c", "8", "-t", "3h", "-p", "cpu", "--mem", "1G"]), "cpu")
+    };
+    assert_eq!(waits("c01"), "run_now");
+    assert_eq!(waits("-"), "queue", "it would take c02");
 }

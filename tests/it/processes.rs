@@ -72,7 +72,7 @@ fn a_change_costs_at_most_four_more() {
 fn a_quality_of_service_caps_a_change_and_is_asked_for_once_a_day() {
     let test = counted("qos");
     // Killed at 100 MiB, and twice that is one more than a job may have.
-    test.answer("qos", "normal|50|||mem=150M|||||||||||||||\n");
+    test.answer("qos", "normal|50||||mem=150M|||||||||||||||\n");
     let asks = |args: &[&str]| {
         let asked = calls(&test, args);
         asked.iter().filter(|call| call.starts_with("sacctmgr")).count()

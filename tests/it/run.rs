@@ -87,7 +87,7 @@ impl Test {
         test.client("sacct", SACCT);
         test.client("scontrol", SCONTROL);
         test.client("sinfo", "say sizes");
-        test.answer("qos", "normal|50||||||||||||||||||\n");
+        test.answer("qos", "normal|50|||||||||||||||||||\n");
         test.client("sacctmgr", "say qos");
         test.client("squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1");
         test.file("work/oom-67_4294967294.out", OOM_LOG.as_bytes());

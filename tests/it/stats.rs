@@ -171,7 +171,7 @@ fn sizing_stays_within_the_quality_of_service() {
         })
         .collect();
     test.answer("rows", &rows.join("\n"));
-    test.answer("qos", "normal|50||09:00:00||||||||||||||||\n");
+    test.answer("qos", "normal|50|||09:00:00||||||||||||||||\n");
     let args = [&["sizing"], &WINDOW[..]].concat();
     let told = test.run(&args);
     told.ends(0).says("raise from 08:30:00 to 09:00:00, the most there is: 4 runs");

@@ -43,6 +43,6 @@ pub(super) fn held(verdict: &Verdict, job: &Job, surroundings: &impl Surrounding
 /// Whether it is a limit that this job meets, and not who it is or what could not be looked at.
 fn is_a_limit(gate: &Gate) -> bool {
     const CODES: [&str; 5] = ["MAX_", "MIN_", "GRP_", "QUEUE_MAX_", "QUEUE_MIN_"];
-    matches!(gate.kind, Kind::Fatal | Kind::Shape)
+    matches!(gate.kind, Kind::Fatal | Kind::Shape | Kind::Wait)
         && CODES.iter().any(|code| gate.code.starts_with(code))
 }

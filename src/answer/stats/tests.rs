@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::config::Config;
 use crate::host::Replay;
-use crate::sched::Users;
+use crate::sched::{Session, Users};
 
 /// What `sacct` of 22.05 printed of a small cluster with many deliberate failures.
 pub(crate) const HISTORY: &str = include_str!("../../../fixtures/slurm-22.05/sacct-history.txt");
@@ -84,6 +84,7 @@ pub(crate) fn answer(rows: &str, settings: &str, change: impl Fn(&mut Question))
         store: None,
         live: false,
         fresh: false,
+        session: &Session::default(),
     };
     stats(world, &question).expect("an answer")
 }

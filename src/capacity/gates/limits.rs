@@ -4,11 +4,15 @@
 //! (`OverPartQOS` turns the first two around). What is used of QOS limits is added up over the queue;
 //! of accounts' limits the controller tells it. A job over a limit mostly is taken and waits for
 //! ever, so a yes at submission proves nothing.
+//!
+//! `MaxTRESRunMins` of a user or an account is set and shown by `sacctmgr`, and held by nobody: under
+//! `cpu=5` a lab's Slurm 22.05 ran jobs of 3, 4 and 6 minutes side by side. So it is not weighed.
 
 use std::collections::BTreeMap;
 
-use crate::model::{AccountUse, Caps, Qos, Queue, Reading, Shape, Span, Tres};
+use crate::model::{AccountUse, Caps, Known, Qos, Queue, Reading, Shape, Span, Tres};
 
+use super::queue::spoken;
 use super::usage::{Scope, amount, code_word, entries, noun, shown};
 use super::{Gate, Gates, Kind, Way};
 
@@ -17,13 +21,13 @@ struct Request {
     tres: BTreeMap<String, u64>,
     /// Of one node.
     on_node: BTreeMap<String, u64>,
-    time: Option<Span>,
+    time: Known<Span>,
     /// Whether this is what somebody asked for, and not only the least there can be.
     is_asked: bool,
 }
 
 impl Request {
-    fn new(queue: &Queue, shape: Option<&Shape>, longest: Option<Span>) -> Self {
+    fn new(queue: &Queue, shape: Option<&Shape>, longest: Known<Span>) -> Self {
         let least = Shape::default();
         let asked = shape.unwrap_or(&least);
         let nodes = asked.least_nodes();
@@ -56,7 +60,7 @@ impl Request {
         for (name, count) in &asked.licences {
             tres.insert(format!("license/{name}"), *count);
         }
-        let time = asked.time.or(queue.default_time.get()).or(longest);
+        let time = asked.time.clone().or(queue.default_time.clone()).or(longest);
         Self { tres, on_node, time, is_asked: shape.is_some() }
     }
 
@@ -78,7 +82,7 @@ pub(super) fn check(
     }
     let cluster = gates_of.cluster;
     let (longest, _) = gates_of.longest(queue, way);
-    let request = Request::new(queue, shape, longest.get());
+    let request = Request::new(queue, shape, longest);
     let rules = gates_of.rules(queue, way);
     let check = Check { gates_of, queue, way, rules, request };
     check.job(gates);
@@ -178,7 +182,9 @@ impl<'c> Check<'_, 'c> {
                 gates.push(Gate::shape(code, format!("QOS {} MinTRES", qos.name), text));
             }
         }
-        let Some(time) = self.request.time.filter(|_| self.request.is_asked) else { return };
+        if !self.request.is_asked {
+            return;
+        }
         let by_qos = self.first(|qos| &qos.job.minutes).into_iter();
         let mut limits: Vec<(&str, u64, String)> = by_qos
             .map(|(name, limit, qos)| (name, limit, format!("QOS {} MaxTRESMins", qos.name)))
@@ -192,10 +198,11 @@ impl<'c> Check<'_, 'c> {
             }
         }
         for (name, limit, source) in limits {
-            if self.minutes(name, time) > limit {
+            if self.minutes(name).is_some_and(|wanted| wanted > limit) {
                 let text = format!(
-                    "{} for {time} are more than the {} minutes of it that one job may take",
+                    "{} for {} are more than the {} minutes of it that one job may take",
                     noun(name),
+                    spoken(&self.request.time),
                     shown(name, limit),
                 );
                 let code = format!("MAX_{}_MINUTES_JOB", code_word(name));
@@ -206,16 +213,16 @@ impl<'c> Check<'_, 'c> {
 
     /// The time limit, where it is not the partition's own that is too short.
     fn walltime(&self, shape: Option<&Shape>, gates: &mut Vec<Gate>) {
-        let Some(time) = shape.and_then(|shape| shape.time) else { return };
+        let Some(time) = shape.map(|shape| &shape.time) else { return };
         let (longest, source) = self.gates_of.longest(self.queue, self.way);
-        let Some(longest) = longest.get().filter(|longest| time > *longest) else { return };
+        let Some(longest) = longest.get().filter(|longest| time.exceeds(longest)) else { return };
         if source.starts_with("partition ") {
             return;
         }
         let denies =
             self.rules.iter().any(|qos| qos.flags.iter().any(|flag| flag == "DenyOnLimit"));
         let then = if denies { "the job is refused" } else { "the job is taken and never starts" };
-        let text = format!("{time} is longer than {longest}: {then}");
+        let text = format!("{} is longer than {longest}: {then}", spoken(time));
         gates.push(Gate::shape("MAX_WALLTIME", source, text).lift(format!("--time={longest}")));
     }
 
@@ -453,12 +460,14 @@ impl<'c> Check<'_, 'c> {
                 );
                 continue;
             }
-            let Some(time) = self.request.time.filter(|_| self.request.is_asked) else { continue };
+            let Some(wanted) = self.minutes(resource).filter(|_| self.request.is_asked) else {
+                continue;
+            };
             // With `safe` a job starts only if what is left lasts to its end.
             let promised = value(&used.running_minutes, resource);
-            let wanted = self.minutes(resource, time);
             let left = limit.saturating_sub(spent.saturating_add(promised));
             if self.gates_of.enforces_safe() && wanted > left {
+                let wanted = in_minutes(wanted);
                 let text = format!(
                     "{wanted} {unit} minutes are more than the {left} that {name} has left"
                 );
@@ -467,16 +476,16 @@ impl<'c> Check<'_, 'c> {
                 );
             }
         }
-        let Some(time) = self.request.time.filter(|_| self.request.is_asked) else { return };
         for (resource, limit, _) in entries(&limits.running_minutes) {
-            let Some(limit) = limit else { continue };
+            let wanted = self.minutes(resource).filter(|_| self.request.is_asked);
+            let Some((limit, wanted)) = limit.zip(wanted) else { continue };
             let promised = value(&used.running_minutes, resource);
-            let wanted = self.minutes(resource, time);
             if wanted.saturating_add(promised) > limit {
                 let text = format!(
                     "running jobs of {name} may take {promised} of {limit} {} minutes, this one \
-                     {wanted} more",
+                     {} more",
                     noun(resource).trim_end_matches('s'),
+                    in_minutes(wanted),
                 );
                 let code = format!("GRP_{}_RUN_MINUTES", code_word(resource));
                 let source = format!("{source} GrpTRESRunMins");
@@ -485,10 +494,32 @@ impl<'c> Check<'_, 'c> {
         }
     }
 
-    /// Resource-minutes of a whole run.
-    fn minutes(&self, resource: &str, time: Span) -> u64 {
-        self.request.get(resource).saturating_mul(time.as_seconds().div_ceil(60))
+    /// Resource-minutes of a whole run, as they are weighed against a budget: a run without an end
+    /// takes more than any. `None` where it is not known how long it is.
+    ///
+    /// Of a QOS that counts by a factor the controller has multiplied what is used; a job that is to
+    /// run is weighed as it is, unless the QOS is `UsageFactorSafe` (seen in 22.05).
+    fn minutes(&self, resource: &str) -> Option<u64> {
+        let amount = self.request.get(resource);
+        let minutes = match self.request.time {
+            Known::Value(time) => amount.saturating_mul(time.as_seconds().div_ceil(60)),
+            Known::Unlimited if amount > 0 => return Some(UNENDING),
+            Known::Unlimited => 0,
+            Known::NotGathered | Known::Unreadable(_) => return None,
+        };
+        let qos = self.way.qos.as_deref().and_then(|name| self.gates_of.cluster.qos_named(name));
+        let safe = qos.filter(|qos| qos.flags.iter().any(|flag| flag == "UsageFactorSafe"));
+        let factor = safe.and_then(|qos| qos.usage_factor.get()).unwrap_or(Qos::WHOLE);
+        let counted = u128::from(minutes) * u128::from(factor) / u128::from(Qos::WHOLE);
+        Some(u64::try_from(counted).unwrap_or(UNENDING))
     }
+}
+
+/// More minutes than any budget has.
+const UNENDING: u64 = u64::MAX;
+
+fn in_minutes(minutes: u64) -> String {
+    if minutes == UNENDING { "unlimited".to_owned() } else { minutes.to_string() }
 }
 
 impl Gates<'_> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::model::{Allowed, Known, Per, Queue, QueueState, Reading, Shape, Sharing, Span};
 use crate::text;
 
+use super::super::start::licences::kept;
 use super::{Free, Gate, Gates, Kind, Way};
 
 /// The state of a queue. Other than a rival thinks, DOWN takes jobs and starts none, and DRAIN
@@ -326,9 +327,8 @@ pub(super) fn shape(gates_of: &Gates<'_>, queue: &Queue, shape: &Shape, gates: &
                 .lift(format!("--nodes={least}")),
         );
     }
-    if let Some((time, most)) =
-        shape.time.zip(queue.max_time.get()).filter(|(time, most)| time > most)
-    {
+    if let Some(most) = queue.max_time.get().filter(|most| shape.time.exceeds(most)) {
+        let time = spoken(&shape.time);
         let text = format!("{time} is longer than the {most} of partition {name}");
         gates.push(
             Gate::shape("QUEUE_MAX_WALLTIME", source("MaxTime"), text)
@@ -378,21 +378,29 @@ fn memory(gates_of: &Gates<'_>, queue: &Queue, shape: &Shape, gates: &mut Vec<Ga
     }
 }
 
+/// A time limit in a sentence.
+pub(super) fn spoken(time: &Known<Span>) -> String {
+    match time {
+        Known::Unlimited => "an unlimited time".to_owned(),
+        known => known.to_string(),
+    }
+}
+
 /// What is reserved soon: jobs must end before.
 fn ahead(gates_of: &Gates<'_>, queue: &Queue, shape: &Shape, gates: &mut Vec<Gate>) {
     if shape.reservation.is_some() {
         return;
     }
-    let Some(time) = shape.time.or(queue.default_time.get()).or(queue.max_time.get()) else {
-        return;
+    let time = shape.time_in(queue);
+    let seconds = match &time {
+        Known::Value(time) => i64::try_from(time.as_seconds()).unwrap_or(i64::MAX),
+        Known::Unlimited => i64::MAX,
+        Known::NotGathered | Known::Unreadable(_) => return,
     };
     let now = gates_of.cluster.taken_at;
     let left = |free: &&Arc<Free<'_>>| match free.until {
         None => true,
-        Some((until, _)) => {
-            until.duration_since(now).as_secs()
-                >= i64::try_from(time.as_seconds()).unwrap_or(i64::MAX)
-        }
+        Some((until, _)) => until.duration_since(now).as_secs() >= seconds,
     };
     let up: Vec<_> = gates_of.nodes(queue).iter().filter(|free| free.class.is_up()).collect();
     let wanted = usize::try_from(shape.least_nodes()).unwrap_or(usize::MAX);
@@ -409,8 +417,9 @@ fn ahead(gates_of: &Gates<'_>, queue: &Queue, shape: &Shape, gates: &mut Vec<Gat
     };
     let window = Span::seconds(u64::try_from(start.duration_since(now).as_secs()).unwrap_or(0));
     let text = format!(
-        "a job of {time} would run into the reservation {by}, which begins in {window} on too many \
+        "a job of {} would run into the reservation {by}, which begins in {window} on too many \
          nodes of partition {}",
+        spoken(&time),
         queue.name,
     );
     let gate = Gate::shape("RESERVATION_AHEAD", format!("reservation {by}"), text);
@@ -428,12 +437,7 @@ fn licences(gates_of: &Gates<'_>, shape: &Shape, gates: &mut Vec<Gate>) {
         };
         let total = licence.total;
         // Reservations hold licences, too.
-        let kept: u64 = (gates_of.cluster.reservations.iter())
-            .filter(|held| held.is_active && shape.reservation.as_ref() != Some(&held.name))
-            .flat_map(|held| &held.licences)
-            .filter(|(held, _)| held == name)
-            .map(|(_, count)| count)
-            .sum();
+        let kept = kept(gates_of.cluster, name, shape.reservation.as_deref());
         if *wanted > total {
             let text = format!("{wanted} licences of {name} are more than the {total} there are");
             gates.push(Gate::shape("LICENCE_TOTAL", source, text));
@@ -443,9 +447,9 @@ fn licences(gates_of: &Gates<'_>, shape: &Shape, gates: &mut Vec<Gate>) {
             Some(used) if wanted.saturating_add(used).saturating_add(kept) > total => {
                 let left = total.saturating_sub(used.saturating_add(kept));
                 let text =
-                    format!("{wanted} licences of {name} are wanted, {left} of {total} are free");
+                    format!("{left} of {total} licences of {name} are free, {wanted} wanted");
                 gates.push(
-                    Gate::shape("LICENCE_BUSY", source, text).lift("wait until one is given back"),
+                    Gate::wait("LICENCE_BUSY", source, text).lift("wait until one is given back"),
                 );
             }
             Some(_) => {}

@@ -320,6 +320,8 @@ fn job(number: u64, words: &str) -> String {
         "1",
         licences,
         "OK",
+        "(null)",
+        "",
         "x",
     ];
     format!("{}@~@\n", cells.join("@~@"))
@@ -339,7 +341,7 @@ fn qos(columns: &[(&str, &str)]) -> String {
 }
 
 fn limits_columns() -> Vec<&'static str> {
-    "Name,Priority,Flags,MaxWall,MaxTRESPerJob,MaxTRESMins,MaxTRESPerNode,MinTRES,MaxTRESPerUser,\
+    "Name,Priority,Flags,UsageFactor,MaxWall,MaxTRESPerJob,MaxTRESMins,MaxTRESPerNode,MinTRES,MaxTRESPerUser,\
      MaxJobsPerUser,MaxSubmitJobsPerUser,MaxTRESPerAccount,MaxJobsPerAccount,\
      MaxSubmitJobsPerAccount,GrpTRES,GrpTRESMins,GrpTRESRunMins,GrpJobs,GrpSubmitJobs,GrpWall"
         .split(',')
@@ -601,20 +603,56 @@ fn limits_that_are_not_enforced_hold_nobody_up() {
     assert_eq!(codes(&unread, &[("ntasks", "9"), ("qos", "normal")]), ["max_cpu_job shape"]);
 }
 
+/// The lab's Slurm 22.05, a QOS with `UsageFactor=10` and budgets of 30 CPU minutes: a job of 2, of 5
+/// and of 20 minutes ran. With the flag `UsageFactorSafe` that of 2 ran, and that of 5 waited with the
+/// reasons `QOSGrpCPURunMinutesLimit`, `QOSGrpCPUMinutesLimit` and `QOSMaxCpuMinutesPerJobLimit`.
+#[test]
+fn a_usage_factor_counts_for_what_is_to_run_only_where_it_is_safe() {
+    let lab = |flags: &str, budget: &'static str| {
+        under(&[("UsageFactor", "10.000000"), ("Flags", flags), (budget, "cpu=30")]).says(
+            "assoc_mgr",
+            "ClusterName=lab Account=physics UserName=alice(1001) Partition= DefAssoc=Yes\n\
+             QOS=normal(1) GrpTRESMins=cpu=30(0) GrpTRESRunMins=cpu=30(0)\n",
+        )
+    };
+    let budgets = [
+        ("GrpTRESRunMins", "grp_cpu_run_minutes shape"),
+        ("GrpTRESMins", "grp_cpu_minutes shape"),
+        ("MaxTRESMins", "max_cpu_minutes_job shape"),
+    ];
+    for (budget, code) in budgets {
+        for (minutes, flags, held) in [
+            ("2", "UsageFactorSafe", false),
+            ("5", "UsageFactorSafe", true),
+            ("5", "", false),
+            ("20", "", false),
+            ("31", "", true),
+            // Which has no end takes more than any.
+            ("0", "", true),
+        ] {
+            let gates = codes(&lab(flags, budget), &[("time", minutes)]);
+            let held = if held { vec![code.to_owned()] } else { Vec::new() };
+            let gates: Vec<String> =
+                gates.into_iter().filter(|gate| !gate.contains("walltime")).collect();
+            assert_eq!(gates, held, "{budget} {flags} {minutes}");
+        }
+    }
+}
+
 #[test]
 fn licences_are_counted() {
     let busy = Lab::new().says("squeue", &job(1, "bob chem normal cpu=1 matlab:1"));
     assert_eq!(codes(&busy, &[("licenses", "matlab:1")]), Vec::<String>::new());
     let two = judge(&busy, &[("licenses", "matlab:2")]);
-    assert_eq!(two.codes(), ["licence_busy shape"]);
-    assert_eq!(two.first().text, "2 licences of matlab are wanted, 1 of 2 are free");
+    assert_eq!(two.codes(), ["licence_busy wait"]);
+    assert_eq!(two.first().text, "1 of 2 licences of matlab are free, 2 wanted");
     assert_eq!(codes(&busy, &[("licenses", "matlab:3")]), ["licence_total shape"]);
     assert_eq!(codes(&busy, &[("licenses", "ansys")]), ["licence_unknown unchecked"]);
     let held = Lab::new().says(
         "show reservation",
         "ReservationName=r StartTime=1 EndTime=9999999999 Nodes=n9 Users=bob Licenses=matlab:2 State=ACTIVE\n",
     );
-    assert_eq!(codes(&held, &[("licenses", "matlab:1")]), ["licence_busy shape"]);
+    assert_eq!(codes(&held, &[("licenses", "matlab:1")]), ["licence_busy wait"]);
 }
 
 #[test]

@@ -119,9 +119,11 @@ pub struct Judged<'c> {
 
 impl Judged<'_> {
     /// Whether a dry run could still make it possible: none is spent on what is closed anyway, or
-    /// has not the hardware.
+    /// has not the hardware, or asks for more licences than there are.
     pub fn is_worth_asking(&self) -> bool {
-        !self.access.has(Kind::Fatal) && self.fit.right + self.fit.unverified > 0
+        !self.access.has(Kind::Fatal)
+            && self.access.gates.iter().all(|gate| gate.code != "LICENCE_TOTAL")
+            && self.fit.right + self.fit.unverified > 0
     }
 }
 

@@ -7,12 +7,13 @@ use std::borrow::Cow;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::super::fit::{Demand, Hardware};
+use super::super::fit::{Demand, Hardware, Host};
 use super::super::free::{Class, Free};
 use super::super::start::waiting::{self, Hosts};
-use super::super::start::{Closed, Timeline};
+use super::super::start::{Closed, Timeline, licences};
+use super::inside::Inside;
 use super::{AT_ONCE, Look, length};
-use crate::model::{Queue, Reading, Shape};
+use crate::model::{BaseState, Queue, QueuedJob, Reading, Shape};
 
 /// A node that is off is up after so many seconds, where the site does not say how long it gives
 /// them (the default of `ResumeTimeout`).
@@ -29,23 +30,54 @@ impl<'c> Look<'c> {
             return None;
         }
         let demand = Demand::new(shape, self.cluster, queue);
-        let comes = self.comes(queue, &demand, shape);
-        let hosts = self.hosts_of(&comes);
-        self.timeline().earliest(&demand, &hosts, self.cluster.taken_at, length(queue, shape))
+        let inside = self.inside(shape);
+        let comes = self.comes(queue, &demand, shape, inside.as_ref());
+        let hosts: Hosts<'_> = comes
+            .iter()
+            .map(|(place, closed)| (*place, self.host(*place, inside.as_ref()), &**closed))
+            .collect();
+        let (now, length) = (self.cluster.taken_at, length(queue, shape));
+        let not_before = licences::free_at(self.cluster, shape, length)?;
+        let moments = (now, not_before);
+        match inside.as_ref().filter(|inside| inside.held.is_part_of_nodes()) {
+            // Of its cores only its own jobs give some back.
+            Some(inside) => {
+                let timeline = self.play(|job| inside.owns(job), Some(inside));
+                timeline.earliest(&demand, &hosts, moments, length)
+            }
+            None => self.timeline().earliest(&demand, &hosts, moments, length),
+        }
     }
 
     /// The running jobs, and those that wait before a new one.
     fn timeline(&self) -> &Timeline {
-        self.timeline.get_or_init(|| {
-            let mut timeline = Timeline::new(self.cluster);
-            let plain = Shape::default();
-            timeline.seat(self.cluster, |queue, demand| {
-                let comes = self.comes(queue, demand, &plain).into_iter();
-                // Which of them are closed to those users is not known: nothing is taken for closed.
-                comes.map(|(place, _)| (place, &self.hosts[place], &[][..])).collect()
-            });
-            timeline
-        })
+        // What waits for a reservation of some cores takes nothing of the rest.
+        let is_apart = |job: &QueuedJob| {
+            let parts = self.cluster.reservations.iter().filter(|held| held.is_part_of_nodes());
+            job.state.base == BaseState::Pending
+                && parts.into_iter().any(|held| job.reservation.value() == Some(&held.name))
+        };
+        self.timeline.get_or_init(|| self.play(|job| !is_apart(job), None))
+    }
+
+    /// The jobs that count, those that run and those that wait.
+    fn play(&self, counts: impl Fn(&QueuedJob) -> bool, inside: Option<&Inside<'c>>) -> Timeline {
+        let mut timeline = Timeline::new(self.cluster, &counts);
+        let shape = Shape {
+            reservation: inside.map(|inside| inside.held.name.clone()),
+            ..Shape::default()
+        };
+        timeline.seat(self.cluster, &counts, |queue, demand| {
+            let comes = self.comes(queue, demand, &shape, inside).into_iter();
+            // Which of them are closed to those users is not known: nothing is taken for closed.
+            comes.map(|(place, _)| (place, self.host(place, inside), &[][..])).collect()
+        });
+        timeline
+    }
+
+    /// A node, or what a reservation has of it.
+    pub(super) fn host<'h>(&'h self, place: usize, inside: Option<&'h Inside<'c>>) -> &'h Host<'c> {
+        inside.and_then(|inside| inside.part(place)).unwrap_or(&self.hosts[place])
     }
 
     /// The nodes of a queue that can have a job, with the times in which they cannot.
@@ -54,22 +86,20 @@ impl<'c> Look<'c> {
         queue: &Queue,
         demand: &Demand<'_>,
         shape: &Shape,
+        inside: Option<&Inside<'c>>,
     ) -> Vec<(usize, Cow<'_, [Closed]>)> {
         self.gates
             .nodes(queue)
             .iter()
-            .filter(|free| demand.hardware(&self.hosts[free.place]) == Hardware::Right)
+            .filter(|free| inside.is_none_or(|inside| inside.can_have(free)))
+            .filter(|free| demand.hardware(self.host(free.place, inside)) == Hardware::Right)
             .filter_map(|free| Some((free.place, self.closed_times(free, shape)?)))
             .collect()
     }
 
-    fn hosts_of<'h>(&'h self, comes: &'h [(usize, Cow<'_, [Closed]>)]) -> Hosts<'h> {
-        comes.iter().map(|(place, closed)| (*place, &self.hosts[*place], &**closed)).collect()
-    }
-
     /// When a job would start after those that wait, where that is not now.
     pub(super) fn after_others(&self, queue: &'c Queue, shape: &Shape) -> Option<Timestamp> {
-        if waiting::in_front(self.cluster).is_empty() {
+        if waiting::in_front(self.cluster, |_| true).is_empty() {
             return None;
         }
         let mut places = self.gates.nodes(queue).iter().map(|free| free.place);

@@ -8,9 +8,7 @@
 
 use std::collections::HashMap;
 
-use jiff::{SignedDuration, Timestamp};
-
-use super::{Claim, Closed, Timeline, share};
+use super::{Claim, Closed, Timeline, after, share};
 use crate::capacity::fit::{Demand, Host};
 use crate::model::{BaseState, Cluster, Devices, Per, Queue, QueuedJob, Room, Shape};
 
@@ -32,9 +30,10 @@ fn is_next(job: &QueuedJob) -> bool {
             || job.start.is_value() && reason.starts_with(SOME_ARE_DOWN))
 }
 
-/// The jobs that are in front of a new one, the first of them first.
-pub fn in_front(cluster: &Cluster) -> Vec<&QueuedJob> {
-    let mut jobs: Vec<&QueuedJob> = cluster.jobs.iter().filter(|job| is_next(job)).collect();
+/// The jobs that are in front of a new one, the first of them first; of them only those that count.
+pub fn in_front(cluster: &Cluster, counts: impl Fn(&QueuedJob) -> bool) -> Vec<&QueuedJob> {
+    let next = cluster.jobs.iter().filter(|job| is_next(job) && counts(job));
+    let mut jobs: Vec<&QueuedJob> = next.collect();
     jobs.sort_by_key(|job| (std::cmp::Reverse(job.priority.get()), job.id.clone()));
     // The scheduler tells in this order, queue by queue, when it expects them. One that it passed over
     // waits for what will not come soon, such as a node that is kept for others; the last are too new
@@ -59,10 +58,11 @@ impl Timeline {
     pub fn seat<'h>(
         &mut self,
         cluster: &Cluster,
+        counts: impl Fn(&QueuedJob) -> bool,
         hosts: impl Fn(&Queue, &Demand<'_>) -> Hosts<'h>,
     ) {
         let mut weighed = 0;
-        for job in in_front(cluster) {
+        for job in in_front(cluster, counts) {
             let names = job.partition.as_deref().unwrap_or_default();
             let Some(queue) = names.split(',').find_map(|name| cluster.queue(name)) else {
                 continue;
@@ -74,16 +74,13 @@ impl Timeline {
             if weighed > MOST_WEIGHED {
                 break;
             }
-            let length = shape.time.or(queue.default_time.get()).or(queue.max_time.get());
+            let length = shape.time_in(queue).get();
             let now = cluster.taken_at;
             let expected = job.start.get().unwrap_or(now).max(now);
             let Some((from, chosen)) = self.place(&demand, &hosts, (now, expected), length) else {
                 continue;
             };
-            let until = length
-                .and_then(|length| i64::try_from(length.as_seconds()).ok())
-                .and_then(|seconds| from.checked_add(SignedDuration::from_secs(seconds)).ok())
-                .unwrap_or(Timestamp::MAX);
+            let until = after(from, length);
             let share = share(job, chosen.len() as u64);
             for place in chosen {
                 let claim = Claim { from, until, share: share.clone() };
@@ -96,17 +93,11 @@ impl Timeline {
 /// What a waiting job asks for, as the queue tells it.
 fn shape(job: &QueuedJob) -> Shape {
     let nodes = job.nodes.get().unwrap_or(1).max(1);
-    let devices = job.tres.0.iter().filter_map(|(name, value)| {
-        let name = name.strip_prefix("gres/")?;
-        let (name, kind) = match name.split_once(':') {
-            Some((name, kind)) => (name, Some(kind.to_owned())),
-            None => (name, None),
-        };
-        // Where a type is told, the sum says the same again.
-        let typed = format!("gres/{name}:");
-        let is_told = kind.is_none() && job.tres.0.iter().any(|(key, _)| key.starts_with(&typed));
-        let count = value.parse::<u64>().ok().filter(|_| !is_told)?.div_ceil(nodes);
-        Some(Devices { name: name.to_owned(), kind, count, per: Per::Node })
+    let devices = job.tres.devices().into_iter().map(|(name, kind, count)| Devices {
+        name: name.to_owned(),
+        kind: kind.map(str::to_owned),
+        count: count.div_ceil(nodes),
+        per: Per::Node,
     });
     let memory = job.tres.memory().map(|bytes| crate::model::Bytes(bytes.0 / nodes));
     Shape {
@@ -114,7 +105,8 @@ fn shape(job: &QueuedJob) -> Shape {
         tasks: job.tres.count("cpu").or(job.cpus.get()),
         memory: memory.map(|bytes| Room { bytes, per: Per::Node }),
         devices: devices.collect(),
-        time: job.limit.get(),
+        time: job.limit.clone(),
+        nodelist: job.wanted_nodes.clone(),
         exclusive: job.sharing.as_deref() == Some("NO"),
         ..Shape::default()
     }

@@ -10,7 +10,7 @@
 
 use std::borrow::Cow;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -22,7 +22,8 @@ use crate::model::{
 
 use super::super::{Found, SchedError};
 use super::controller;
-use super::{is_answer, limits, nodes, partitions, queued, refusal, reservations, shares};
+use super::named::queried;
+use super::{Learnt, is_answer, limits, nodes, partitions, queued, refusal, reservations, shares};
 
 /// Ten thousand nodes print some ten megabytes; jobs, of which there may be more, likewise.
 const LIMIT: u64 = 256 << 20;
@@ -46,8 +47,7 @@ const ACCOUNTING: [&str; 4] = ["--readonly", "--noheader", "--parsable2", "show"
 pub struct Nodes<'h> {
     runner: &'h dyn Runner,
     deadline: Duration,
-    /// Asked first, and once: it says whether Slurm is here, and what the cluster is called.
-    settings: OnceLock<Result<Vec<u8>, SchedError>>,
+    learnt: Arc<Learnt>,
 }
 
 impl std::fmt::Debug for Nodes<'_> {
@@ -59,8 +59,16 @@ impl std::fmt::Debug for Nodes<'_> {
 impl<'h> Nodes<'h> {
     /// Asks nothing yet.
     pub fn new(runner: &'h dyn Runner, settings: &config::Scheduler) -> Self {
+        Self::knowing(runner, settings, Arc::default())
+    }
+
+    pub(super) fn knowing(
+        runner: &'h dyn Runner,
+        settings: &config::Scheduler,
+        learnt: Arc<Learnt>,
+    ) -> Self {
         let deadline = Duration::from_secs(settings.deadline_seconds);
-        Self { runner, deadline, settings: OnceLock::new() }
+        Self { runner, deadline, learnt }
     }
 
     /// Whether Slurm's clients are missing here.
@@ -186,7 +194,7 @@ impl<'h> Nodes<'h> {
     /// What a running job has of each of its nodes.
     pub fn shares(&self, id: &JobId) -> Result<Vec<Share>, SchedError> {
         let cmd = Cmd::new("scontrol", &["--details", "--oneliner", "show", "job"]);
-        let cmd = cmd.arg(super::queried(id)).deadline(self.deadline);
+        let cmd = cmd.arg(queried(id)).deadline(self.deadline);
         Ok(shares::shares(&self.bytes(&cmd)?))
     }
 
@@ -223,8 +231,9 @@ impl<'h> Nodes<'h> {
         .ok_or_else(|| SchedError::Failed { command: brief, message: "it printed nothing".into() })
     }
 
+    /// Asked first, and once: it says whether Slurm is here, and what the cluster is called.
     fn settings(&self) -> &Result<Vec<u8>, SchedError> {
-        self.settings.get_or_init(|| {
+        self.learnt.settings.get_or_init(|| {
             let cmd = Cmd::new("scontrol", &["show", "config"]).deadline(self.deadline);
             self.bytes(&cmd).map(Cow::into_owned)
         })

@@ -13,10 +13,11 @@ use super::values;
 const PLAIN: Grammar = Grammar { free: &["Comment"], after: &[] };
 
 /// The columns of `sacctmgr show qos`.
-pub(super) const QOS_COLUMNS: [&str; 20] = [
+pub(super) const QOS_COLUMNS: [&str; 21] = [
     "Name",
     "Priority",
     "Flags",
+    "UsageFactor",
     "MaxWall",
     "MaxTRESPerJob",
     "MaxTRESMins",
@@ -113,6 +114,7 @@ pub(super) fn qos(output: &[u8]) -> Vec<Qos> {
             name: row.get("Name").to_owned(),
             priority: row.count("Priority"),
             flags: values::names(row.get("Flags")),
+            usage_factor: factor(row.get("UsageFactor")),
             job: Caps {
                 tres: row.tres("MaxTRESPerJob"),
                 minutes: row.tres("MaxTRESMins"),
@@ -137,6 +139,19 @@ pub(super) fn qos(output: &[u8]) -> Vec<Qos> {
             group_used: None,
         })
         .collect()
+}
+
+/// `0.100000`, in millionths.
+fn factor(text: &str) -> Known<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let part: String = part.chars().chain("000000".chars()).take(6).collect();
+    let number =
+        || whole.parse::<u64>().ok()?.checked_mul(Qos::WHOLE)?.checked_add(part.parse().ok()?);
+    if text.is_empty() {
+        Known::NotGathered
+    } else {
+        number().map_or_else(|| Known::unreadable(text), Known::Value)
+    }
 }
 
 /// The qualities of service with budgets, whose use the controller has to be asked for. A name that
@@ -289,8 +304,8 @@ mod tests {
     #[test]
     fn limits_that_sacctmgr_prints_are_read() {
         // `sacctmgr -nP show qos format=...` of Slurm 22.05.
-        let text = "strict|100|DenyOnLimit|00:30:00|cpu=4|||||||||||||||\n\
-                    onejob|100|||||||gres/gpu:a100=2|1|3||||cpu=8|cpu=1||||\n\
+        let text = "strict|100|DenyOnLimit||00:30:00|cpu=4|||||||||||||||\n\
+                    onejob|100||||||||gres/gpu:a100=2|1|3||||cpu=8|cpu=1||||\n\
                     normal|50|||\n";
         let all = qos(text.as_bytes());
         assert_eq!(all.len(), 2, "a line that was cut off is not read askew");
@@ -351,7 +366,7 @@ mod tests {
         assert_eq!(all[0].0, "minutes");
         assert_eq!(all[0].1.minutes.count("cpu"), Some(6));
         assert_eq!(all[0].1.running_minutes.count("cpu"), Some(11_038));
-        let set = qos(b"minutes|0||||||||||||||cpu=1||||\nnormal|50||||||||||||||||||\n");
+        let set = qos(b"minutes|0|||||||||||||||cpu=1||||\nnormal|50|||||||||||||||||||\n");
         assert_eq!(with_budgets(&set), "minutes");
     }
 

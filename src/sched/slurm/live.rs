@@ -7,7 +7,9 @@
 use crate::model::{BaseState, Job, Known, Notice, Span, State, Step, StepId, Tres};
 use crate::text;
 
-use super::{Jobs, SHORT_DEADLINE, SchedError, own_number, values};
+use super::controlled::SHORT_DEADLINE;
+use super::named::own_number;
+use super::{Jobs, SchedError, values};
 
 /// Columns that 20.11 has, too; none of them holds text that users write.
 const COLUMNS: [&str; 7] =

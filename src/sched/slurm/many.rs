@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::model::{Job, JobId, Notice};
 
+use super::controlled::SHORT_DEADLINE;
 use super::fields::{Field, Fields, Layout};
-use super::{
-    Found, Jobs, NOT_STORED, SHORT_DEADLINE, SchedError, is_named, is_not_held, of_a_job, queried,
-    scontrol, stored,
-};
+use super::named::{is_named, queried};
+use super::scripts::NOT_STORED;
+use super::{Found, Jobs, SchedError, is_not_held, of_a_job, scontrol, stored};
 
 /// So many ids at most are in one query: an id may be an array of thousands.
 const IDS: usize = 200;

@@ -9,6 +9,7 @@
 //! and those that differ between releases stand in [`quirks`].
 
 mod cluster;
+mod controlled;
 mod controller;
 mod fields;
 mod jobstats;
@@ -16,6 +17,7 @@ pub(super) mod json;
 mod limits;
 mod live;
 mod many;
+mod named;
 mod nodes;
 mod numbers;
 mod offers;
@@ -34,6 +36,7 @@ mod rows;
 mod runs;
 mod saved;
 mod scontrol;
+mod scripts;
 mod shares;
 mod squeue;
 mod stored;
@@ -45,22 +48,19 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
 
 use crate::config;
 use crate::host::{Cmd, ExecError, Finished, Output, Runner};
-use crate::model::{
-    BaseState, IdError, Job, JobId, Known, Limits, Notice, Part, Qos, Source, State,
-};
-use crate::script::parse_submit_line;
+use crate::model::{BaseState, IdError, Job, JobId, Limits, Notice, Qos, State};
 
 use super::{Backend, Depth, Filter, Found, Need, SchedError, Users};
 use fields::{Field, Fields, Layout};
+use named::{is_named, queried};
 use numbers::Clock;
 use records::{Reading, Records};
 use release::{Release, Version};
@@ -76,25 +76,17 @@ pub(super) use rows::{DELIMITED, Unread};
 pub(super) use runs::Loader;
 pub(super) use saved::{Heading, TextReader};
 
-/// No site is known to keep ended jobs in the controller for longer.
-const CONTROLLER_MEMORY: SignedDuration = SignedDuration::from_hours(1);
-/// Once accounting has answered, a controller that is down may not hold that up for long.
-const SHORT_DEADLINE: Duration = Duration::from_secs(10);
 /// A list of some hundred thousand jobs; they are kept, the text is not.
 const LIST_LIMIT: u64 = 256 << 20;
-/// Where a script came from that accounting had, and why one did not.
-const STORED: &str = "the copy in the accounting database";
-const NOT_STORED: &str = "no script is stored for this job, or not for you";
-/// A batch script is text; what is larger is not read.
-const SCRIPT_LIMIT: u64 = 4 << 20;
-
 /// Slurm, if its clients are on this machine.
 pub(super) fn detect<'h>(
     runner: &'h dyn Runner,
     settings: &config::Scheduler,
     need: Need,
+    learnt: &Arc<Learnt>,
 ) -> Option<Backend<'h>> {
-    let (jobs, nodes) = (Jobs::new(runner, settings), Nodes::new(runner, settings));
+    let jobs = Jobs::knowing(runner, settings, Arc::clone(learnt));
+    let nodes = Nodes::knowing(runner, settings, Arc::clone(learnt));
     // The first query of each kind is needed by every question of that kind, so looking costs
     // nothing.
     let missing = match need {
@@ -128,33 +120,46 @@ pub(super) fn loader(zone: TimeZone) -> Loader {
     Loader::new(Reading::default(), Clock::new(zone))
 }
 
+/// What one answer has learnt of this Slurm: each of it is asked once.
+#[derive(Debug, Default)]
+pub(super) struct Learnt {
+    /// The field list of `sacct`.
+    fields: OnceLock<Result<Fields, SchedError>>,
+    /// Its exact release, where that had to be asked.
+    version: OnceLock<Option<Version>>,
+    /// What the controller is set to.
+    settings: OnceLock<Result<Vec<u8>, SchedError>>,
+}
+
 /// Questions about jobs.
 pub struct Jobs<'h> {
     runner: &'h dyn Runner,
     deadline: Duration,
     list_deadline: Duration,
     list_days: u64,
-    fields: OnceLock<Result<Fields, SchedError>>,
-    version: OnceLock<Option<Version>>,
+    learnt: Arc<Learnt>,
     at_once: many::AtOnce,
 }
 
 impl fmt::Debug for Jobs<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Jobs").field("fields", &self.fields).finish_non_exhaustive()
+        f.debug_struct("Jobs").field("learnt", &self.learnt).finish_non_exhaustive()
     }
 }
 
 impl<'h> Jobs<'h> {
     /// Asks nothing yet.
     pub fn new(runner: &'h dyn Runner, settings: &config::Scheduler) -> Self {
+        Self::knowing(runner, settings, Arc::default())
+    }
+
+    fn knowing(runner: &'h dyn Runner, settings: &config::Scheduler, learnt: Arc<Learnt>) -> Self {
         Self {
             runner,
             deadline: Duration::from_secs(settings.deadline_seconds),
             list_deadline: Duration::from_secs(settings.list_deadline_seconds),
             list_days: settings.list_days,
-            fields: OnceLock::new(),
-            version: OnceLock::new(),
+            learnt,
             at_once: many::AtOnce::default(),
         }
     }
@@ -250,27 +255,10 @@ impl<'h> Jobs<'h> {
         Ok(Found { value: jobs, notices })
     }
 
-    /// The batch script, with words that say where it came from; or every place that was looked
-    /// in and why it gave none.
-    pub fn script(&self, job: &Job) -> Result<(String, Vec<u8>), Vec<String>> {
-        let mut doors = [Self::stored_script, Self::controlled_script, Self::script_file];
-        if controller_knows(job) {
-            doors.swap(0, 1);
-        }
-        let mut closed = Vec::new();
-        for door in doors {
-            match door(self, job) {
-                Ok(found) => return Ok(found),
-                Err(reason) => closed.push(reason),
-            }
-        }
-        Err(closed)
-    }
-
     /// What is known of Slurm's release; `None` when its field list could not be read.
     pub fn release(&self) -> Option<Release> {
         let fields = self.fields().ok()?;
-        let exact = self.version.get().copied().flatten().map(Release::exact);
+        let exact = self.learnt.version.get().copied().flatten().map(Release::exact);
         Some(exact.unwrap_or(fields.release))
     }
 
@@ -346,7 +334,7 @@ impl<'h> Jobs<'h> {
     }
 
     fn fields(&self) -> Result<&Fields, SchedError> {
-        let fields = self.fields.get_or_init(|| {
+        let fields = self.learnt.fields.get_or_init(|| {
             let cmd = self.ask("sacct", &["--helpformat"]);
             let output = self.query(&cmd)?;
             Fields::from_help(&output.stdout).ok_or_else(|| SchedError::Failed {
@@ -395,127 +383,6 @@ impl<'h> Jobs<'h> {
         Ok(jobs)
     }
 
-    /// What the controller holds about an id.
-    fn controlled(&self, id: &JobId, patience: Duration) -> Result<(Vec<Job>, usize), SchedError> {
-        if let Some(known) = self.controlled_at_once(id) {
-            return known;
-        }
-        let cmd = on_cluster(self.ask("scontrol", &["--oneliner"]), id).deadline(patience);
-        let output = self.query(&cmd.arg("show").arg("job").arg(queried(id)))?;
-        let (mut jobs, unreadable) = scontrol::jobs(&output.stdout);
-        jobs.retain(|job| is_named(id, job));
-        Ok((jobs, unreadable))
-    }
-
-    /// The jobs where accounting gave none: it is off or silent, or has not heard of them yet.
-    fn only_controlled(
-        &self,
-        id: &JobId,
-        refusal: Option<SchedError>,
-        notices: &mut Vec<Notice>,
-    ) -> Result<Vec<Job>, SchedError> {
-        let jobs = match self.controlled(id, self.deadline) {
-            Ok((jobs, unreadable)) => {
-                if unreadable > 0 {
-                    notices.push(unreadable_rows(unreadable));
-                }
-                jobs
-            }
-            Err(SchedError::UnknownJob { .. }) => Vec::new(),
-            // What accounting said comes first: it is the one that should have known.
-            Err(error) => return Err(refusal.unwrap_or(error)),
-        };
-        if jobs.is_empty() {
-            return Err(refusal.unwrap_or_else(|| SchedError::UnknownJob { id: id.clone() }));
-        }
-        if let Some(refusal) = refusal {
-            notices.push(
-                Notice::warning(
-                    "no-accounting",
-                    format!("{refusal}; this is the controller's record"),
-                )
-                .hint("the controller knows no steps and forgets a job minutes after its end"),
-            );
-        }
-        Ok(jobs)
-    }
-
-    /// Whether the controller may know what accounting does not: the present, where the logs are,
-    /// which of two exit codes it was.
-    fn controller_adds(&self, job: &Job) -> bool {
-        let lacks = !self.records_logs() || job.exit.get().is_some_and(quirks::is_ambiguous);
-        !job.state.is_ended() || (lacks && self.may_remember(job))
-    }
-
-    fn records_logs(&self) -> bool {
-        self.fields().is_ok_and(|fields| fields.has(Field::Stdout))
-    }
-
-    /// Whether the controller may still know a job: it forgets `MinJobAge` after the end, five
-    /// minutes unless the site says otherwise.
-    fn may_remember(&self, job: &Job) -> bool {
-        let end = job.ended.get();
-        !job.state.is_ended()
-            || end.is_none_or(|end| self.runner.now().duration_since(end) < CONTROLLER_MEMORY)
-    }
-
-    fn add_controlled(&self, id: &JobId, jobs: &mut [Job], notices: &mut Vec<Notice>) {
-        let live = match self.controlled(id, self.deadline.min(SHORT_DEADLINE)) {
-            Ok((live, _)) => live,
-            Err(SchedError::UnknownJob { .. }) => Vec::new(),
-            Err(error) => {
-                if jobs.iter().any(|job| !job.state.is_ended()) {
-                    notices.push(Notice::warning(
-                        "no-controller",
-                        format!("the controller could not be asked for the present state: {error}"),
-                    ));
-                }
-                return;
-            }
-        };
-        let mut unconfirmed = Vec::new();
-        for job in jobs {
-            match live.iter().find(|live| own_number(live) == own_number(job)) {
-                Some(live) => scontrol::merge(job, live),
-                None if !job.state.is_ended() => unconfirmed.push(&*job),
-                None => {}
-            }
-        }
-        if !unconfirmed.is_empty() {
-            self.find_stale(id, &unconfirmed, notices);
-        }
-    }
-
-    /// Says which open records the queue does not know either: they were never closed.
-    fn find_stale(&self, id: &JobId, jobs: &[&Job], notices: &mut Vec<Notice>) {
-        let numbers: Vec<String> = jobs.iter().map(|job| own_number(job).to_string()).collect();
-        let cmd = self
-            .ask("squeue", &["--noheader", "--states=all"])
-            .arg(format!("--format={}", squeue::FORMAT))
-            .arg(format!("--jobs={}", numbers.join(",")));
-        let queued = if self.controlled_at_once(id).is_some() {
-            // All that it knows was read, and these are not among it.
-            squeue::numbers(b"")
-        } else {
-            match self.query(&on_cluster(cmd, id)) {
-                Ok(output) => squeue::numbers(&output.stdout),
-                // So it says when none of the numbers is in the queue.
-                Err(SchedError::UnknownJob { .. }) => squeue::numbers(b""),
-                Err(_) => return,
-            }
-        };
-        for job in jobs.iter().filter(|job| !queued.contains(&own_number(job))) {
-            notices.push(Notice::warning(
-                "stale-record",
-                format!(
-                    "accounting shows job {} as {}, but the controller does not know it: its end \
-                     was never recorded",
-                    job.id, job.state,
-                ),
-            ));
-        }
-    }
-
     fn reading(&self, rows: &[Row<'_>]) -> Reading {
         Reading {
             folded: self
@@ -535,86 +402,12 @@ impl<'h> Jobs<'h> {
     /// for the version, once.
     fn is_folded(&self) -> bool {
         if self.folds().is_none() && self.fields().is_ok() {
-            self.version.get_or_init(|| {
+            self.learnt.version.get_or_init(|| {
                 let output = self.query(&self.ask("sacct", &["--version"])).ok()?;
                 Version::parse(&output.stdout)
             });
         }
         self.folds().unwrap_or(true)
-    }
-
-    fn stored_script(&self, job: &Job) -> Result<(String, Vec<u8>), String> {
-        let no = |why: &dyn fmt::Display| format!("accounting: {why}");
-        // Stored scripts came with the same release as the submit line.
-        if !self.fields().map_err(|error| no(&error))?.has(Field::SubmitLine) {
-            return Err(no(&"this Slurm stores no scripts"));
-        }
-        if let Some(known) = self.stored_at_once(job) {
-            let bytes = known.map_err(|why| no(&why))?;
-            return Ok((STORED.to_owned(), bytes));
-        }
-        let cmd =
-            self.ask("sacct", &["--batch-script"]).arg(format!("--jobs={}", queried(&job.id)));
-        let output = self.query(&on_cluster(cmd, &job.id)).map_err(|error| no(&error))?;
-        let script = stored::script(&output.stdout);
-        let bytes = script.ok_or_else(|| no(&NOT_STORED))?;
-        Ok((STORED.to_owned(), bytes))
-    }
-
-    fn controlled_script(&self, job: &Job) -> Result<(String, Vec<u8>), String> {
-        let no = |why: &dyn fmt::Display| format!("controller: {why}");
-        // Where its record was wanted it was asked already, and what it gave is in the job.
-        let unasked = self.records_logs() && self.may_remember(job);
-        if !(unasked || controller_knows(job)) {
-            return Err(no(&"it has forgotten the job"));
-        }
-        if !self.may_write_script() {
-            return Err(no(&"it was asked for the scripts of other jobs already"));
-        }
-        let id = match job.id.part {
-            Part::Component(_) => own_number(job).to_string(),
-            _ => queried(&job.id),
-        };
-        let cmd = on_cluster(self.ask("scontrol", &[]), &job.id);
-        let cmd = cmd.arg("write").arg("batch_script").arg(id).arg("-");
-        let output = self.query(&cmd).map_err(|error| no(&error))?;
-        Ok(("the copy in the controller".to_owned(), output.stdout.into_owned()))
-    }
-
-    fn script_file(&self, job: &Job) -> Result<(String, Vec<u8>), String> {
-        let submitted = job.submit_line.as_deref().map(parse_submit_line);
-        let submitted =
-            submitted.filter(|line| line.program == "sbatch").and_then(|line| line.script);
-        // What the controller shows for work without a script is no path.
-        let command = job.command.clone().filter(|command| command.starts_with('/'));
-        let path = command.or(submitted).ok_or("file: the submission names no script")?;
-        let path = match &job.work_dir {
-            Some(directory) => Path::new(directory).join(path),
-            None => PathBuf::from(path),
-        };
-        if path.is_relative() {
-            return Err(format!("file: where {} was is not known", path.display()));
-        }
-        self.read_script(&path, job).map_err(|why| format!("file: {why}"))
-    }
-
-    fn read_script(&self, path: &Path, job: &Job) -> Result<(String, Vec<u8>), String> {
-        let content = self.runner.open(path).map_err(|error| error.to_string())?;
-        let shown = path.display();
-        if !self.runner.caller().may_read_for(job.uid.get(), &*content) {
-            return Err(format!("{shown}: is not the job owner's file"));
-        }
-        if content.size() > SCRIPT_LIMIT {
-            return Err(format!("{shown}: too large for a batch script"));
-        }
-        let bytes = content.read_all(SCRIPT_LIMIT).map_err(|error| format!("{shown}: {error}"))?;
-        let changed = match (content.modified(), job.submitted.get()) {
-            // Submission is known to the second only.
-            (Some(modified), Some(submitted)) => modified.as_second() > submitted.as_second(),
-            _ => false,
-        };
-        let note = if changed { ", which was changed after the job was submitted" } else { "" };
-        Ok((format!("the file {shown}{note}"), bytes))
     }
 
     /// Runs a query of records: what it printed, and what went wrong, perhaps after that.
@@ -665,63 +458,9 @@ fn on_cluster(cmd: Cmd, id: &JobId) -> Cmd {
     }
 }
 
-/// An id as Slurm's clients take it: without the cluster, and without a bracket of tasks.
-fn queried(id: &JobId) -> String {
-    let part = if matches!(id.part, Part::Tasks(_)) { Part::Whole } else { id.part.clone() };
-    JobId { number: id.number, part, cluster: None }.to_string()
-}
-
 /// The columns that a diagnosis needs.
 fn of_a_job(fields: &Fields) -> Layout {
     fields.layout(true)
-}
-
-/// Whether the controller gave a part of the record.
-fn controller_knows(job: &Job) -> bool {
-    job.source == Source::Controller || job.command.is_some()
-}
-
-/// The number that a record has for itself: each array task and component has its own.
-fn own_number(job: &Job) -> u64 {
-    match job.raw_id {
-        Known::Value(number) => number,
-        _ => job.id.number,
-    }
-}
-
-/// Whether a record is of the job that was asked about: clients read numbers that are too large as
-/// others. A task and a component have a number of their own, by which they can be asked for too.
-fn is_named(id: &JobId, job: &Job) -> bool {
-    if own_number(job) == id.number && id.part == Part::Whole {
-        return true;
-    }
-    let same_part = match (&id.part, &job.id.part) {
-        (Part::Tasks(tasks), Part::Task(task)) => names_task(tasks, *task),
-        (Part::Task(asked), Part::Task(task)) => asked == task,
-        (Part::Component(asked), Part::Component(component)) => asked == component,
-        // Tasks that wait are one record.
-        _ => true,
-    };
-    job.id.number == id.number && same_part
-}
-
-/// Whether a bracket of tasks, such as `1-9,20-40:10%2`, names one; of a list that was cut (`...`)
-/// the rest may name any.
-fn names_task(tasks: &str, task: u64) -> bool {
-    let tasks = tasks.split('%').next().unwrap_or("");
-    tasks.split(',').any(|range| {
-        if range == "..." {
-            return true;
-        }
-        let (range, step) = range.split_once(':').unwrap_or((range, "1"));
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        match (first.parse::<u64>(), last.parse(), step.parse()) {
-            (Ok(first), Ok(last), Ok(step)) if step > 0 => {
-                (first..=last).contains(&task) && (task - first).is_multiple_of(step)
-            }
-            _ => false,
-        }
-    })
 }
 
 fn broke_off(error: &SchedError, lacking: &str) -> Notice {

@@ -16,15 +16,13 @@ use crate::host::Cmd;
 use crate::model::{BaseState, History, Job, JobId, Names, Notice, Run, RunPart, State, Symbol};
 use crate::text;
 
+use super::controlled::SHORT_DEADLINE;
 use super::fields::{Field, Layout};
 use super::numbers::Clock;
 use super::records::{self, Reading};
 use super::rows::{self, Reader, Row};
 use super::runs::Loader;
-use super::{
-    Depth, Filter, Jobs, SHORT_DEADLINE, SchedError, Users, quirks, refusal, squeue,
-    unreadable_rows,
-};
+use super::{Depth, Filter, Jobs, SchedError, Users, quirks, refusal, squeue, unreadable_rows};
 
 impl Jobs<'_> {
     /// Passes on every run that ended in the window (`until` not included), and every record that

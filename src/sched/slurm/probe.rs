@@ -49,6 +49,8 @@ pub enum Answer {
     Said(Box<DryRun>),
     /// The recording that is replayed does not hold this question.
     Unrecorded,
+    /// It was not put, with the reason in place of an answer.
+    NotPut(Box<DryRun>),
     /// There is no `sbatch` here.
     Impossible,
 }
@@ -67,6 +69,7 @@ impl<'h> Probe<'h> {
         let named = named.into_iter().filter_map(|(option, value)| Some((option, value.as_ref()?)));
         let cmd = named.fold(cmd, |cmd, (option, value)| cmd.arg(format!("--{option}={value}")));
         let cmd = shape.options().into_iter().fold(cmd, Cmd::arg).arg("--wrap=true");
+        let mut is_put = true;
         let mut answer = match self.runner.run(&cmd) {
             Ok(output) => {
                 let mut said = output.finished.stderr.clone();
@@ -78,12 +81,16 @@ impl<'h> Probe<'h> {
             Err(ExecError::Missing { .. } | ExecError::NotAllowed { .. }) => {
                 return Answer::Impossible;
             }
-            Err(error) => DryRun { message: error.to_string(), ..nothing() },
+            Err(error) => {
+                is_put = !matches!(error, ExecError::NotAsked { .. });
+                DryRun { message: error.to_string(), ..nothing() }
+            }
         };
         answer.queue.clone_from(&question.queue);
         answer.account.clone_from(&question.account);
         answer.qos.clone_from(&question.qos);
-        Answer::Said(Box::new(answer))
+        let answer = Box::new(answer);
+        if is_put { Answer::Said(answer) } else { Answer::NotPut(answer) }
     }
 }
 
@@ -103,7 +110,7 @@ fn nothing() -> DryRun {
 
 /// What refusals mean, by a part of their text; the first that is found counts. Texts are those of
 /// `slurm_errno.c` and of sites' filters, as recorded and as reported.
-const MEANINGS: [(&str, Option<Refusal>); 41] = [
+const MEANINGS: [(&str, Option<Refusal>); 42] = [
     // The controller could not even look: no answer.
     ("i/o error writing script", None),
     ("unable to contact slurm controller", None),
@@ -144,9 +151,14 @@ const MEANINGS: [(&str, Option<Refusal>); 41] = [
     ("invalid feature specification", Some(Refusal::Shape)),
     ("required node not available", Some(Refusal::Shape)),
     ("reservation", Some(Refusal::Reservation)),
+    ("invalid license", Some(Refusal::Licence)),
     ("permission denied", Some(Refusal::NotEntitled)),
     ("cli_filter", Some(Refusal::Unrecognised)),
 ];
+
+/// A dry run says so, and ends badly, where nobody knows when what the job wants is given back, as all
+/// licences are held; the job itself is taken and waits (seen in 22.05).
+const WAITS: &str = "requested nodes are busy";
 
 /// Reads all that one dry run said.
 fn read(said: &[u8], succeeded: bool, zone: &TimeZone) -> DryRun {
@@ -207,6 +219,10 @@ fn read(said: &[u8], succeeded: bool, zone: &TimeZone) -> DryRun {
             answer.filter.iter().filter_map(|f| f.reason.as_ref()).map(|r| r.to_ascii_lowercase()),
         )
         .collect();
+    if !rejected && is_refused && said[0].contains(WAITS) {
+        answer.settled = Settled::Taken;
+        return answer;
+    }
     let meaning = said.iter().find_map(|text| {
         MEANINGS.iter().find(|(part, _)| text.contains(part)).map(|(_, meaning)| *meaning)
     });

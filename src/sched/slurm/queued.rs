@@ -12,7 +12,7 @@ use super::rows::DELIMITER;
 use super::values;
 
 /// The fields, in their order.
-pub(super) const FIELDS: [&str; 18] = [
+pub(super) const FIELDS: [&str; 20] = [
     "JobArrayID",
     "UserName",
     "Account",
@@ -30,6 +30,8 @@ pub(super) const FIELDS: [&str; 18] = [
     "PriorityLong",
     "Licenses",
     "OverSubscribe",
+    "Reservation",
+    "ReqNodes",
     "Name",
 ];
 
@@ -90,7 +92,12 @@ fn job(cells: &[&str], clock: &Clock) -> Option<QueuedJob> {
         reason: values::word(get("Reason")),
         priority: values::count(get("PriorityLong")),
         licences: controller::counted(get("Licenses")),
-        reservation: None,
+        // Empty in a recording that was made without it.
+        reservation: match get("Reservation") {
+            "" => Known::NotGathered,
+            name => Known::Value(values::word(name).unwrap_or_default()),
+        },
+        wanted_nodes: values::word(get("ReqNodes")),
         sharing: values::word(get("OverSubscribe")),
     })
 }
@@ -108,18 +115,26 @@ mod tests {
         // holds a newline.
         let text = "660@~@alice@~@physics@~@gpu@~@normal@~@RUNNING@~@g01@~@1@~@4@~@\
             cpu=4,mem=8000M,node=1,billing=25,gres/gpu=2,gres/gpu:a100=2@~@1796046949@~@1796047549@~@\
-            10:00@~@None@~@2933@~@(null)@~@OK@~@wrap@~@\n\
+            10:00@~@None@~@2933@~@(null)@~@OK@~@training@~@@~@wrap@~@\n\
             662_[2-3%1]@~@alice@~@physics@~@short@~@normal@~@PENDING@~@@~@2@~@2@~@\
             cpu=2,mem=200M,node=2,billing=2,license/matlab=1@~@N/A@~@N/A@~@4:00@~@\
-            JobArrayTaskLimit@~@2557@~@matlab:1@~@OK@~@we ird|na\nme@~@\n\
+            JobArrayTaskLimit@~@2557@~@matlab:1@~@OK@~@(null)@~@g[01-02]@~@we ird|na\nme@~@\n\
             7@~@alice@~@cut";
         let (jobs, unreadable) = jobs(text.as_bytes(), &Clock(TimeZone::UTC));
         assert_eq!((jobs.len(), unreadable), (2, 1));
         assert_eq!(jobs[0].tres.gpus(), Some(2));
         assert_eq!(jobs[0].node_list.as_deref(), Some("g01"));
         assert_eq!(jobs[0].reason, None);
+        assert_eq!(
+            (jobs[0].reservation.value().map(String::as_str), &jobs[0].wanted_nodes),
+            (Some("training"), &None)
+        );
         assert_eq!(jobs[0].end.get().map(jiff::Timestamp::as_second), Some(1_796_047_549));
         assert_eq!(jobs[1].id.to_string(), "662_[2-3%1]");
+        assert_eq!(
+            (jobs[1].reservation.clone(), jobs[1].wanted_nodes.as_deref()),
+            (Known::Value(String::new()), Some("g[01-02]"))
+        );
         assert_eq!(jobs[1].name, "we ird|na\nme");
         assert_eq!(jobs[1].licences, [("matlab".to_owned(), 1)]);
         assert_eq!((jobs[1].end.clone(), jobs[1].node_list.clone()), (Known::NotGathered, None));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Known, Reservation};
+use crate::model::{Known, Reservation, Tres};
 
 use super::controller::{self, Clock};
 use super::scontrol::{self, Grammar};
@@ -17,16 +17,37 @@ pub(super) fn reservations(output: &[u8], clock: &Clock) -> Vec<Reservation> {
     let records = scontrol::split(&text, "ReservationName");
     let all = records.into_iter().map(|record| {
         let mut cells = BTreeMap::new();
-        scontrol::pairs(record, GRAMMAR, |key, value| {
-            cells.entry(key).or_insert(value);
+        // Cores are listed, node by node, where the nodes are not reserved whole.
+        let mut cores: Vec<(&str, u64)> = Vec::new();
+        let mut node = "";
+        scontrol::pairs(record, GRAMMAR, |key, value| match key {
+            "NodeName" => node = value,
+            "CoreIDs" => cores.push((node, listed(value))),
+            _ => {
+                cells.entry(key).or_insert(value);
+            }
         });
-        reservation(&cells, clock)
+        reservation(&cells, &cores, clock)
     });
     all.filter(|reservation| !reservation.name.is_empty()).collect()
 }
 
-fn reservation(cells: &BTreeMap<&str, &str>, clock: &Clock) -> Reservation {
+/// How many numbers a list such as `0-1,4` has; none where it is no list.
+fn listed(list: &str) -> u64 {
+    let range = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+        last.checked_sub(first)?.checked_add(1)
+    };
+    list.split(',').filter_map(range).fold(0, u64::saturating_add)
+}
+
+fn reservation(cells: &BTreeMap<&str, &str>, cores: &[(&str, u64)], clock: &Clock) -> Reservation {
     let get = |key: &str| cells.get(key).copied().unwrap_or_default();
+    let all = cores.iter().fold(0_u64, |all, (_, count)| all.saturating_add(*count)).max(1);
+    // A core may have several CPUs: jobs are given those.
+    let cpus = Tres::parse(get("TRES")).count("cpu").filter(|cpus| cpus.is_multiple_of(all));
+    let each = cpus.map_or(1, |cpus| cpus / all).max(1);
     let names = |key: &str| values::names(get(key));
     Reservation {
         name: get("ReservationName").to_owned(),
@@ -35,8 +56,10 @@ fn reservation(cells: &BTreeMap<&str, &str>, clock: &Clock) -> Reservation {
         node_list: values::word(get("Nodes")).unwrap_or_default(),
         node_count: values::count(get("NodeCnt")),
         cores: values::count(get("CoreCnt")),
-        // Cores are listed, node by node, where the nodes are not reserved whole.
-        is_part_of_nodes: cells.contains_key("CoreIDs"),
+        parts: cores
+            .iter()
+            .map(|(node, cores)| ((*node).to_owned(), cores.saturating_mul(each)))
+            .collect(),
         partition: values::word(get("PartitionName")),
         users: names("Users"),
         accounts: names("Accounts"),
@@ -71,9 +94,10 @@ mod tests {
             TRES=cpu=8 Users=root,-bob Licenses=matlab:2 State=INACTIVE\n";
         let all = reservations(text.as_bytes(), &Clock(TimeZone::UTC));
         assert_eq!(all.len(), 2);
-        assert!(all[0].is_part_of_nodes && all[0].is_active && !all[0].is_maintenance());
+        assert_eq!(all[0].parts, [("c01".to_owned(), 2)]);
+        assert!(all[0].is_part_of_nodes() && all[0].is_active && !all[0].is_maintenance());
         assert_eq!(all[0].accounts, ["physics"]);
-        assert!(all[1].is_maintenance() && !all[1].is_active && !all[1].is_part_of_nodes);
+        assert!(all[1].is_maintenance() && !all[1].is_active && !all[1].is_part_of_nodes());
         assert_eq!(all[1].users, ["root", "-bob"]);
         assert_eq!(all[1].licences, [("matlab".to_owned(), 2)]);
         assert_eq!(all[1].start.get().map(jiff::Timestamp::as_second), Some(1_796_639_658));

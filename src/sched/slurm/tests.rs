@@ -2,14 +2,17 @@
 //! 20.11.4, 22.05.8, 24.11.5 and 26.05.5 printed on a small cluster; of the versions other than
 //! 22.05, columns of recordings of `sacct -o ALL` put into the order of our own query.
 
+use std::path::Path;
 use std::sync::Mutex;
 
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
 
+use super::named::names_task;
 use super::*;
 use crate::host::{Caller, Content, ExecError, FileError, FileErrorKind, Finished};
-use crate::model::{BaseState, Bytes, Exit, MemoryScope, Reading, Span};
+use crate::model::{BaseState, Bytes, Exit, Known, MemoryScope, Reading, Source, Span};
+use crate::sched::Session;
 
 /// A machine on which each command that holds a word answers with fixed bytes.
 #[derive(Default)]
@@ -568,8 +571,16 @@ fn what_cannot_be_answered_says_why() {
     let fake = Fake::slurm("22.05").refuses("--allocations", 1, bad);
     let error = jobs(&fake).list(&filter()).expect_err("no such user");
     assert_eq!(error.to_string(), "there is no user 'nosuchuser' here");
-    assert!(super::super::detect(&Fake::default(), &settings(), Need::Jobs).jobs.is_none());
-    assert_eq!(super::super::detect(&Fake::slurm("22.05"), &settings(), Need::Jobs).name, "slurm");
+    assert!(
+        super::super::detect(&Fake::default(), &settings(), Need::Jobs, &Session::default())
+            .jobs
+            .is_none()
+    );
+    assert_eq!(
+        super::super::detect(&Fake::slurm("22.05"), &settings(), Need::Jobs, &Session::default())
+            .name,
+        "slurm"
+    );
 }
 
 #[test]
@@ -1086,7 +1097,7 @@ fn the_nodes_of_four_releases_are_read() {
         assert!(queue("rootonly").is_root_only && queue("hidden").is_hidden, "{version}");
         assert_eq!(queue("unlim").limits_from.as_deref(), Some("partcap"), "{version}");
         let [course, window] = &cluster.reservations[..] else { panic!("{version}") };
-        assert!(course.is_active && course.is_part_of_nodes && window.is_maintenance());
+        assert!(course.is_active && course.is_part_of_nodes() && window.is_maintenance());
         // The other clients of this fake are not there: each is told, and none is taken for empty.
         let lacking = [Reading::Identity, Reading::Jobs, Reading::Qos, Reading::Usage];
         assert!(lacking.iter().all(|part| cluster.lacks(*part)), "{:?}", cluster.failures);
@@ -1099,7 +1110,7 @@ fn one_reading_starts_at_most_eight_of_slurm_s_clients() {
         .says("show config", b"ClusterName = lab\n")
         .says("show node", &fixture("22.05", "scontrol-nodes"))
         .says("show partition", &fixture("22.05", "scontrol-partitions"));
-    let backend = super::super::detect(&slurm, &settings(), Need::Nodes);
+    let backend = super::super::detect(&slurm, &settings(), Need::Nodes, &Session::default());
     backend.nodes.expect("nodes").cluster().expect("a cluster");
     let asked = slurm.asked();
     let clients = asked.iter().filter(|command| !command.starts_with("id")).count();
