@@ -2,7 +2,7 @@
 //!
 //! A few dozen short strings can be searched for with SIMD at the speed of memory, hundreds of
 //! whole literals cannot; so whole literals are only looked for on lines that hold a stem. Stems
-//! are chosen to be rare in the logs of healthy jobs: `on fault` and not `egmentation`, which is
+//! are chosen to be rare in the logs of healthy jobs: ` fault` and not `egmentation`, which is
 //! also a task of computer vision; no bare `emory`, which training loops print with every step.
 
 use std::ops::Range;
@@ -30,7 +30,7 @@ pub const STEMS: &[&str] = &[
     "NCCL",
     "Xid",
     "egfault",
-    "on fault",
+    " fault",
     "SIG",
     "ignal",
     "annot",
@@ -107,23 +107,23 @@ pub const STEMS: &[&str] = &[
     "not present",
     "mamba init",
     "otFound",
-    "access fault",
+    "rocessor support",
     "valid model",
     "Got completion",
     "binding more",
     "than the ppr",
     "otential energy",
     "communicated to",
-    "serious prob",
+    " problem",
     "sigHandler",
     "multiplicity",
     "settings are wrong",
     "domain decomp",
-    "only supported with",
-    " threads",
+    "FIO-F-",
+    " thread",
     "to run parallel",
     "rocessor direct",
-    "no k-points",
+    "FATAL ",
     "no p",
     "Need at least",
     "from checkpoint",
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn a_literal_names_the_stem_it_holds() {
         assert_eq!(stem_of("CUDA out of memory"), Some("f memory"));
-        assert_eq!(stem_of("Segmentation fault"), Some("on fault"));
+        assert_eq!(stem_of("Segmentation fault"), Some(" fault"));
         assert_eq!(stem_of("all is well"), None);
     }
 
