@@ -325,8 +325,8 @@ pub(super) struct Stats {
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
     pub(super) format: Option<Table>,
 
-    /// Also read the logs of the failed runs that held most, of so many, at most 16 MiB of each, for
-    /// the causes and the last checkpoints
+    /// Also read the logs of so many failed runs, at most 16 MiB of each, for the causes and the last
+    /// checkpoints: first of runs whose record names no cause, and of those that held most
     #[arg(
         long,
         value_name = "RUNS",

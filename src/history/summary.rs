@@ -3,7 +3,7 @@
 
 use crate::model::{BaseState, History, Idle, Run};
 
-use super::{Held, HostTime, Outcome};
+use super::{Held, HostTime, Load, Outcome};
 
 /// A GPU counts as so many cores where one number has to rank work that holds GPUs beside work that
 /// does not: about the cores that nodes have for each of their GPUs.
@@ -51,16 +51,15 @@ impl Held {
             node_seconds: run.node_seconds().unwrap_or(0),
             ..held
         };
-        match run.gpu_seconds() {
-            Some(seconds) if run.gpus.get() > Some(0) => {
-                // Of several types the record does not say how many of each.
-                let name = history.text(run.gpu_type);
-                let name = if name.contains('+') { "" } else { name };
-                held.gpus.insert(name.to_owned(), seconds);
-                held.beside_gpus = share;
-            }
-            _ => held.on_cpus = share,
-        }
+        let seconds = run.gpu_seconds().filter(|_| run.gpus.get() > Some(0));
+        let gpus = seconds.map(|seconds| {
+            // Of several types the record does not say how many of each.
+            let name = history.text(run.gpu_type);
+            let name = if name.contains('+') { "" } else { name };
+            (name.to_owned(), seconds)
+        });
+        held.load = Load::of(gpus.into_iter().collect(), share);
+        held.meter(run.drawn());
         held
     }
 }

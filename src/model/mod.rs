@@ -7,6 +7,7 @@
 
 mod ability;
 mod cluster;
+mod drawn;
 mod dry_run;
 mod edit;
 mod exit;
@@ -32,6 +33,7 @@ pub use cluster::{
     AccountUse, Association, Caps, Cluster, Controller, Identity, Licence, Qos, QueuedJob,
     ReadFailure, Reading, Reservation, Share,
 };
+pub use drawn::Drawn;
 pub use dry_run::{DryRun, Filter, Refusal, Settled};
 pub use edit::{Edit, EditError};
 pub use exit::{Exit, signal_name};

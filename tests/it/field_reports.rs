@@ -45,7 +45,7 @@
 //! | F192, F194, F196, F197, F198, F199, F200 | lists of nodes | `text::hostlist::lists_expand_as_scontrol_does` |
 //! | F035 | advice to whole nodes | `field_reports::a_job_that_takes_whole_nodes_gets_no_advice_on_their_size` |
 //! | F201, F202, F203, F205, F212 | energy of what was not held | `history::energy::a_gpu_run_by_hand` |
-//! | F204, F208, F210, F211 | energy of nodes | `history::breakdown::joules_are_a_run_s_own_only_on_nodes_of_its_own` |
+//! | F204, F208, F210, F211 | energy of nodes | `model::drawn::joules_are_a_job_s_own_only_on_nodes_of_its_own` |
 //! | F209 | energy of job and steps | `field_reports::energy_of_a_job_and_its_steps_is_not_added` |
 
 use std::fs;

@@ -337,8 +337,16 @@ fn one_failure_rate_is_told_everywhere() {
     test.run(&["overview", "--all-users"])
         .says("failure rate 88 % of those that failed or completed");
     test.run(&["stats", "--all-users"]).says("14 failed of 16 failed or completed");
-    for args in [&["stats", "--by", "user", "--all-users"][..], &["stats", "--from", "rows.txt"]] {
-        test.run(args).ends(0).says("failure rate 88 %: 14 failed of 16 failed or completed");
+    test.run(&["stats", "--from", "rows.txt"])
+        .says("failure rate 88 % (95 % interval 64-96 %): 14 failed of 16");
+    test.run(&["stats", "--by", "user", "--all-users"])
+        .says("failure rate 88 %: 14 failed of 16 failed or completed");
+    // The cluster and a file of the same rows are told of alike.
+    let whole = |args: &[&str]| test.run(args).ends(0).json();
+    let live = whole(&["stats", "--all-users", "--json"]);
+    let saved = whole(&["stats", "--from", "rows.txt", "--json"]);
+    for part in ["runs", "failure_rate", "used", "wasted", "causes", "partitions", "energy"] {
+        assert_eq!(live[part], saved[part], "{part}");
     }
 }
 

@@ -211,6 +211,15 @@ impl<'h> Jobs<'h> {
         Ok(Found { value, notices })
     }
 
+    /// What counts the energy that accounting holds: `ipmi`; nothing where none does or nobody says.
+    pub fn energy_meter(&self) -> Option<String> {
+        let cmd = self.ask("scontrol", &["show", "config"]).deadline(SHORT_DEADLINE);
+        let output = self.query(&cmd).ok()?;
+        let controller = controller::settings(&output.stdout);
+        let plugin = controller.setting("AcctGatherEnergyType")?.rsplit('/').next()?;
+        values::word(plugin).filter(|kind| kind != "none")
+    }
+
     /// The jobs of a window, newest run of each, without steps or usage.
     pub fn list(&self, filter: &Filter) -> Result<Found<Vec<Job>>, SchedError> {
         let layout = self.fields()?.layout(false);
