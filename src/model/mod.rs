@@ -40,7 +40,7 @@ pub use exit::{Exit, signal_name};
 pub use id::{IdError, JobId, Part, StepId};
 pub use job::{Job, Memory, MemoryScope, Source, Step, Usage};
 pub use known::Known;
-pub use limits::{Limits, Most};
+pub use limits::{Limits, Most, Rule};
 pub use node::{Cpus, Gres, GresKind, Node, NodeBase, NodeFlag, NodeMemory, NodeReason, NodeState};
 pub use node_use::{GpuUse, NodeUse};
 pub use notice::{Level, Notice};

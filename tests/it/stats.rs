@@ -194,6 +194,51 @@ fn sizing_stays_within_the_quality_of_service() {
     told.says("the limits of QOS normal are unknown: advice is not capped by them");
 }
 
+#[test]
+fn sizing_stays_within_what_the_account_allows() {
+    let test = cluster("sizing-account");
+    // Eight hours of eight and a half, as above; nine by the user's association, and eight and a half
+    // by the account, which the user's overrides.
+    let rows: Vec<String> = (0..4)
+        .map(|number| {
+            let row = row(&test, &(300 + number).to_string(), "COMPLETED", 4, 9 * number, 8);
+            row.replace("10:00:00", "08:30:00")
+        })
+        .collect();
+    test.answer("rows", &rows.join("\n"));
+    test.answer("qos", "normal|50||||||||||||||||||\n");
+    test.answer(
+        "places",
+        "ClusterName=lab Account=root UserName= Partition= ParentAccount= GrpTRES=cpu=N(0) \
+         MaxWallPJ= MaxTRESPJ= MaxTRESPN=\n\
+         ClusterName=lab Account=physics UserName= Partition= ParentAccount=root(1) \
+         GrpTRES=cpu=N(0) MaxWallPJ=510 MaxTRESPJ= MaxTRESPN=\n\
+         ClusterName=lab Account=physics UserName=ada(1005) Partition= ParentAccount= \
+         GrpTRES=cpu=N(0) MaxWallPJ=540 MaxTRESPJ= MaxTRESPN=\n",
+    );
+    let enforced = |words: &str| {
+        let answer = format!(
+            "case \"$*\" in *'users=ada flags=assoc'*) say places ;;\n\
+             *config*) echo 'AccountingStorageEnforce = {words}' ;;\n\
+             *partition*) say partition ;; *) exit 1 ;; esac"
+        );
+        test.client("scontrol", &answer);
+        let _ = fs::remove_file(test.path("calls"));
+        test.run(&[&["sizing"], &WINDOW[..]].concat())
+    };
+    let told = enforced("associations,limits");
+    told.ends(0).says("raise from 08:30:00 to 09:00:00, the most there is: 4 runs");
+    told.says("ada's association with account physics allows 09:00:00 at most");
+    let calls = fs::read_to_string(test.path("calls")).expect("calls");
+    assert_eq!(calls.lines().filter(|call| call.contains("assoc_mgr")).count(), 1, "{calls}");
+    // Limits that are set and not enforced hold back nothing.
+    enforced("associations").ends(0).says("raise from 08:30:00 to 10:30:00: 4 runs");
+    test.client("scontrol", "echo 'Invalid user id' >&2; exit 1");
+    test.run(&[&["sizing"], &WINDOW[..]].concat())
+        .ends(0)
+        .says("the limits of associations are not checked: ");
+}
+
 /// Four hours of 8 cores on one node each, by hand: of what the energy consists.
 #[test]
 fn what_the_cluster_metered_replaces_the_estimate_of_those_runs() {

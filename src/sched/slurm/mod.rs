@@ -55,7 +55,8 @@ use jiff::{SignedDuration, Timestamp};
 use crate::config;
 use crate::host::{Cmd, ExecError, Finished, Output, Runner};
 use crate::model::{
-    BaseState, IdError, Job, JobId, Known, Limits, Notice, Part, Qos, Source, State,
+    AccountUse, BaseState, Controller, IdError, Job, JobId, Known, Limits, Notice, Part, Qos,
+    Source, State,
 };
 use crate::script::parse_submit_line;
 
@@ -213,11 +214,22 @@ impl<'h> Jobs<'h> {
 
     /// What counts the energy that accounting holds: `ipmi`; nothing where none does or nobody says.
     pub fn energy_meter(&self) -> Option<String> {
-        let cmd = self.ask("scontrol", &["show", "config"]).deadline(SHORT_DEADLINE);
-        let output = self.query(&cmd).ok()?;
-        let controller = controller::settings(&output.stdout);
+        let controller = self.configuration()?;
         let plugin = controller.setting("AcctGatherEnergyType")?.rsplit('/').next()?;
         values::word(plugin).filter(|kind| kind != "none")
+    }
+
+    /// Whether limits of associations hold back jobs; `None` where nobody says.
+    pub fn enforces_limits(&self) -> Option<bool> {
+        let Known::Value(enforced) = self.configuration()?.enforces else { return None };
+        // `safe` and `all` imply it.
+        let words = ["limits", "safe", "all"];
+        Some(enforced.iter().any(|word| words.contains(&word.as_str())))
+    }
+
+    fn configuration(&self) -> Option<Controller> {
+        let cmd = self.ask("scontrol", &["show", "config"]).deadline(SHORT_DEADLINE);
+        Some(controller::settings(&self.query(&cmd).ok()?.stdout))
     }
 
     /// The jobs of a window, newest run of each, without steps or usage.
@@ -306,6 +318,13 @@ impl<'h> Jobs<'h> {
         let how = ["--readonly", "--noheader", "--parsable2", "show", "qos"];
         let cmd = self.ask("sacctmgr", &how).arg(limits::format(&limits::QOS_COLUMNS));
         Ok(limits::qos(&self.query(&cmd)?.stdout))
+    }
+
+    /// Every account with its limits, and a user's place in each: one record for every account.
+    pub fn places(&self, user: &str) -> Result<Vec<AccountUse>, SchedError> {
+        let cmd = self.ask("scontrol", &["--oneliner", "show", "assoc_mgr"]);
+        let cmd = cmd.arg(format!("users={user}")).arg("flags=assoc");
+        Ok(limits::account_use(&self.query(&cmd)?.stdout))
     }
 
     /// The query of the jobs that a filter selects, for a window of its own.
