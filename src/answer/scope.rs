@@ -59,7 +59,7 @@ pub(super) fn read(world: World<'_>, wanted: &Wanted) -> Result<History, AnswerE
 
 /// What steps used is asked for unasked of so many runs at most: that takes about a second. Of all
 /// runs of a cluster it would take ten times as long as the runs alone.
-const FEW: usize = 5000;
+pub(super) const FEW: usize = 5000;
 
 /// As [`read`], and of a cluster also what the steps of those runs used that may have done nothing,
 /// if that was asked for or they are few. Says whether that is known, and if not, how to know it.
@@ -101,7 +101,8 @@ pub(super) fn add_steps(
     history: &mut History,
     of: impl Fn(&Run) -> bool,
 ) -> Result<(), AnswerError> {
-    if !wanted.files.is_empty() || wanted.depth == Depth::Steps {
+    let known = !wanted.files.is_empty() || wanted.depth == Depth::Steps;
+    if known || !history.runs.iter().any(&of) {
         return Ok(());
     }
     let backend = world.backend();

@@ -395,6 +395,11 @@ pub(super) struct Sizing {
     #[arg(long)]
     pub(super) all: bool,
 
+    /// Ask what the steps of all runs used, also of more than 5000: else of the last of each
+    /// workload
+    #[arg(long)]
+    pub(super) steps: bool,
+
     /// How many workloads to show; 0 for all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     pub(super) limit: usize,

@@ -62,8 +62,7 @@ pub(super) fn sizing(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let question = sizing::Question {
-        // Of a named workload the steps of its runs are enough.
-        past: wanted(world, &args.past, depth(args.workloads.is_empty()))?,
+        past: wanted(world, &args.past, depth(args.steps))?,
         workloads: args.workloads.clone(),
         risk: args.risk.unwrap_or(Basis::RISK),
         sort: sort(args.sort),

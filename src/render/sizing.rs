@@ -46,6 +46,9 @@ fn sentence(sized: &Sized) -> String {
     if sized.without_evidence > 0 {
         parts.push(format!("{} with too few runs to say", sized.without_evidence));
     }
+    if sized.not_judged > 0 {
+        parts.push(format!("{} not judged", sized.not_judged));
+    }
     let mut said = format!("{all}: {}", parts.join(", "));
     let hidden = sized.to_change.saturating_sub(sized.workloads.len());
     if hidden > 0 {
