@@ -37,14 +37,25 @@ impl Scope {
         let users = match &filter.users {
             // Whose files those are nobody says.
             Users::All => None,
-            Users::Named(names) => Some(names.clone()),
+            Users::Named(names) => {
+                let name = |given: &String| given.parse().ok().and_then(|uid| login(history, uid));
+                Some(names.iter().map(|given| name(given).unwrap_or(given.clone())).collect())
+            }
             Users::Me => {
+                // The number was asked for; the name may only be what the environment says.
                 let caller = world.cluster.caller();
-                Some(vec![caller.name.unwrap_or_else(|| caller.uid.to_string())])
+                let name = login(history, caller.uid).or(caller.name);
+                Some(vec![name.unwrap_or_else(|| caller.uid.to_string())])
             }
         };
         Self { since: second(since), until: second(until), users }
     }
+}
+
+/// The name that the records have of a user's number.
+fn login(history: &History, uid: u32) -> Option<String> {
+    let run = history.runs.iter().find(|run| run.user.is_some() && run.uid.get() == Some(uid))?;
+    Some(history.text(run.user).to_owned())
 }
 
 /// Reads the history that an answer is about.

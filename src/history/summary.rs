@@ -98,6 +98,8 @@ pub struct Summary {
     pub wasted_gpu_seconds: u64,
     /// Runs that are in no sum: their record does not say what they held.
     pub unrecorded: u64,
+    /// Runs that are in no sum of GPUs: their record does not say whether they held any.
+    pub unrecorded_gpus: u64,
     /// Start of the first.
     pub first: Option<u32>,
     /// Start of the last.
@@ -138,6 +140,7 @@ impl Summary {
             }
             None => self.unrecorded += 1,
         }
+        self.unrecorded_gpus += u64::from(run.gpu_seconds().is_none());
         if let Some(start) = run.started.get() {
             self.first = Some(self.first.map_or(start, |first| first.min(start)));
             self.last = self.last.max(Some(start));
@@ -161,6 +164,7 @@ impl Summary {
         self.wasted_core_seconds += other.wasted_core_seconds;
         self.wasted_gpu_seconds += other.wasted_gpu_seconds;
         self.unrecorded += other.unrecorded;
+        self.unrecorded_gpus += other.unrecorded_gpus;
         self.first = [self.first, other.first].into_iter().flatten().min();
         self.last = self.last.max(other.last);
     }

@@ -424,3 +424,27 @@ fn where_settings_are_looked_for_is_told() {
     let expected = serde_json::json!({"path": own.display().to_string(), "read": true});
     assert_eq!(told["files"][1], expected);
 }
+
+#[test]
+fn what_no_record_says_is_no_zero_in_an_overview() {
+    // A file without AllocCPUS and AllocTRES beside one run that has both: 4 CPUs for an hour.
+    let test = Test::new("no-cpus");
+    let heading = "JobID|User|UID|JobName|State|Start|End|Elapsed|AllocCPUS|AllocTRES";
+    let bare = "7|ada|1005|a|COMPLETED|1796000000|1796003600|01:00:00||";
+    test.file("work/bare.txt", format!("{heading}\n{bare}\n").as_bytes());
+    let told = test.run(&["overview", "--from", "bare.txt"]);
+    told.ends(0).says("n/a core-hours").says("a n/a 1 0 n/a n/a");
+    let json = test.run(&["overview", "--from", "bare.txt", "--json"]).json();
+    for part in ["core_hours", "gpu_hours", "wasted_core_hours", "wasted_gpu_hours"] {
+        assert!(json["total"][part].is_null() && json["rest"][part] == 0.0, "{json:#}");
+    }
+    let full = "8|ada|1005|b|COMPLETED|1796000000|1796003600|01:00:00|4|cpu=4,node=1";
+    test.file("work/both.txt", format!("{heading}\n{bare}\n{full}\n").as_bytes());
+    let json = test.run(&["overview", "--from", "both.txt", "--json"]).json();
+    assert_eq!(json["total"]["core_hours"], 4.0);
+    assert_eq!(json["total"]["gpu_hours"], 0.0);
+    // A number that was given is a name in the records.
+    test.run(&["overview", "--from", "both.txt", "-u", "1005"]).ends(0).says("2026-11-30");
+    let json = test.run(&["overview", "--from", "both.txt", "-u", "1005", "--json"]).json();
+    assert_eq!(json["users"], serde_json::json!(["ada"]));
+}

@@ -55,17 +55,16 @@ use jiff::{SignedDuration, Timestamp};
 use crate::config;
 use crate::host::{Cmd, ExecError, Finished, Output, Runner};
 use crate::model::{
-    AccountUse, BaseState, Controller, IdError, Job, JobId, Known, Limits, Notice, Part, Qos,
-    Source, State,
+    AccountUse, Controller, IdError, Job, JobId, Known, Limits, Notice, Part, Qos, Source,
 };
 use crate::script::parse_submit_line;
 
 use super::{Backend, Depth, Filter, Found, Need, SchedError, Users};
 use fields::{Field, Fields, Layout};
 use numbers::Clock;
-use records::{Reading, Records};
+use records::Reading;
 use release::{Release, Version};
-use rows::{Reader, Row};
+use rows::Row;
 
 pub use cluster::Nodes;
 pub use pasted::pasted;
@@ -230,45 +229,6 @@ impl<'h> Jobs<'h> {
     fn configuration(&self) -> Option<Controller> {
         let cmd = self.ask("scontrol", &["show", "config"]).deadline(SHORT_DEADLINE);
         Some(controller::settings(&self.query(&cmd).ok()?.stdout))
-    }
-
-    /// The jobs of a window, newest run of each, without steps or usage.
-    pub fn list(&self, filter: &Filter) -> Result<Found<Vec<Job>>, SchedError> {
-        let layout = self.fields()?.layout(false);
-        let window = (filter.since, filter.until);
-        let cmd = self.selection(filter, window, &layout, Depth::Allocations).cap(LIST_LIMIT);
-        // `--state=RUNNING` also lists jobs that ran in the window and ended in it.
-        let states: Vec<BaseState> =
-            filter.states.iter().map(|word| State::parse(word).base).collect();
-        let wanted = |row: &Row<'_>| {
-            let name = row.get(Field::Name);
-            (states.is_empty() || states.contains(&State::parse(row.get(Field::State)).base))
-                && (filter.names.is_empty() || filter.names.iter().any(|named| named == name))
-        };
-        let reading = Reading { folded: self.is_folded(), ..Reading::default() };
-        let (mut reader, mut records) =
-            (Reader::new(&layout, rows::DELIMITER), Records::new(reading));
-        let mut take = |row: Row<'_>| {
-            if wanted(&row) {
-                records.add(&row);
-            }
-        };
-        let mut silent = true;
-        let ended = self.runner.stream(&cmd, &mut |piece| {
-            silent &= piece.is_empty();
-            reader.feed(piece, &mut take);
-        });
-        let unreadable = reader.finish(&mut take);
-        let (jobs, mut notices) = records.finish();
-        match refusal(&cmd, ended, silent) {
-            Some(error) if jobs.is_empty() => return Err(error),
-            Some(error) => notices.push(broke_off(&error, "jobs")),
-            None => {}
-        }
-        if unreadable > 0 {
-            notices.push(unreadable_rows(unreadable));
-        }
-        Ok(Found { value: jobs, notices })
     }
 
     /// The batch script, with words that say where it came from; or every place that was looked

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::host::{Caller, Content, ExecError, FileError, FileErrorKind, Finished};
-use crate::model::{BaseState, Bytes, Exit, MemoryScope, Reading, Span};
+use crate::model::{BaseState, Bytes, Exit, MemoryScope, Reading, Span, State};
 
 /// A machine on which each command that holds a word answers with fixed bytes.
 #[derive(Default)]
