@@ -179,7 +179,7 @@ fn causes(world: World<'_>, question: &Question) -> Result<Breakdown, AnswerErro
     });
     Ok(Breakdown {
         schema: "jobwise/breakdown/1",
-        scope: Scope { since: stats.since, until: stats.until, users: stats.users.clone() },
+        scope: stats.scope.clone(),
         by: By::Cause,
         total,
         groups: groups.collect(),

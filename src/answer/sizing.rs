@@ -225,7 +225,7 @@ pub fn sized(world: World<'_>, question: &Question) -> Result<Sized, AnswerError
         let cost = |row: &FreedRow| row.freed.core_hours + 16.0 * row.freed.gpu_hours;
         cost(b).total_cmp(&cost(a))
     });
-    notices.extend(Evidence::told(shortened, report.not_judged, question.risk));
+    notices.extend(evidence.told(shortened, report.not_judged));
     report.notices = mask::notices(notices);
     Ok(report)
 }

@@ -11,7 +11,6 @@ pub(crate) mod tests;
 
 use std::collections::HashMap;
 
-use jiff::Timestamp;
 use serde::Serialize;
 
 use super::past::Wanted;
@@ -54,12 +53,9 @@ pub struct Question {
 pub struct Stats {
     /// `jobwise/stats/1`.
     pub schema: &'static str,
-    /// Begin of the window.
-    pub since: Timestamp,
-    /// End of the window, not included.
-    pub until: Timestamp,
-    /// Whose runs; `None` for everybody's.
-    pub users: Option<Vec<String>>,
+    /// Whose, and when.
+    #[serde(flatten)]
+    pub scope: Scope,
     /// How they ended.
     pub runs: Runs,
     /// Failed runs among those that completed or failed.
@@ -159,11 +155,9 @@ pub fn stats(world: World<'_>, question: &Question) -> Result<Stats, AnswerError
     };
     let Folded { tally, counter, .. } = &folded;
     let meter = Meter::new(world.config, question, tally.names_gpus, counter.clone());
-    let mut report = report(tally, &meter, question);
+    let mut report = report(tally, &meter, question, folded.scope.clone());
     report.idle = saved.then(|| meter.amount(&tally.idle));
     report.logs = question.logs.is_some().then(|| folded.logs.told(&meter));
-    let Scope { since, until, users } = folded.scope;
-    (report.since, report.until, report.users) = (since, until, users);
     folded.notices.append(&mut folded.logs.notices);
     folded.notices.extend(broken.iter().map(super::left_out));
     report.notices.splice(0..0, mask::notices(folded.notices));
@@ -258,8 +252,8 @@ fn family(verdict: Verdict) -> Option<String> {
     first.filter(|_| verdict.outcome == Judged::Cause).map(|first| first.family.0)
 }
 
-/// The report on a tally; whose it is and of when stands in the question.
-fn report(tally: &Tally, meter: &Meter, question: &Question) -> Stats {
+/// The report on a tally.
+fn report(tally: &Tally, meter: &Meter, question: &Question, scope: Scope) -> Stats {
     let outcomes = tally.all();
     let all = outcomes.held(&Outcome::ENDED);
     let runs = runs(&outcomes, tally.failed_steps);
@@ -287,9 +281,7 @@ fn report(tally: &Tally, meter: &Meter, question: &Question) -> Stats {
     unknown_exits.sort_by(|a, b| b.runs.cmp(&a.runs).then_with(|| a.exit.cmp(&b.exit)));
     Stats {
         schema: "jobwise/stats/1",
-        since: Timestamp::UNIX_EPOCH,
-        until: Timestamp::UNIX_EPOCH,
-        users: None,
+        scope,
         failure_rate: rate(runs.failed, runs.completed),
         used: meter.amount(&all),
         wasted: meter.amount(&outcomes.held(&[Outcome::Failed])),

@@ -45,9 +45,18 @@ pub(super) fn head(page: &mut Page<'_>, scope: &Scope) -> io::Result<()> {
     );
     let whose = match &scope.users {
         None => "all users".to_owned(),
-        Some(users) => users.join(", "),
+        Some(users) => users.iter().map(whose).collect::<Vec<_>>().join(", "),
     };
     page.line(&[(Label::Strong, &window), (Label::Plain, "  "), (Label::Plain, &whose)])
+}
+
+/// A login name; of a user who has none here the number.
+fn whose(user: &String) -> String {
+    if user.bytes().all(|byte| byte.is_ascii_digit()) {
+        format!("uid {user}")
+    } else {
+        user.clone()
+    }
 }
 
 /// What there is to know of a workload beside its label.

@@ -4,9 +4,9 @@ use std::io;
 
 use super::Report;
 use super::figures::{figure, hours, percent};
+use super::overview::head;
 use super::page::{Column, Label, Page, WHOLE};
 use crate::answer::stats::{Amount, EnergyNotes, Estimate, LogsRead, Measured, Rate, Stats};
-use crate::model::Known;
 use crate::text;
 
 /// Before what is said of a name.
@@ -16,16 +16,7 @@ const EXITS: usize = 6;
 
 impl Report for Stats {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
-        let window = format!(
-            "{} to {}",
-            page.moment(&Known::Value(self.since)),
-            page.moment(&Known::Value(self.until))
-        );
-        let whose = match &self.users {
-            None => "all users".to_owned(),
-            Some(users) => users.join(", "),
-        };
-        page.line(&[(Label::Strong, &window), (Label::Plain, "  "), (Label::Plain, &whose)])?;
+        head(page, &self.scope)?;
         page.entry("ended", MARGIN, Label::Plain, &ended(self))?;
         let apart = apart(self);
         if !apart.is_empty() {

@@ -1,8 +1,9 @@
 //! Of which runs is asked what their steps used?
 //!
 //! Of all, where they are few or somebody asks for that; files hold it anyway. Else of the last runs of
-//! each workload, those first that come first in the order asked for, so many in all and no more: the
-//! database looks up the steps of each job on their own. What was not asked is not judged, and said.
+//! each workload, the fewer the more workloads there are, and in the order asked for until so many are
+//! asked for in all: the database looks up the steps of each job on their own. What was not asked is
+//! not judged, and said.
 
 use std::collections::HashSet;
 
@@ -14,27 +15,31 @@ use crate::text;
 
 /// So many runs in all: some ten seconds.
 const IN_ALL: usize = 10_000;
-/// So many runs of each should not fit, that the risk can be told,
+/// So many runs of each should not fit, that the risk can be told well; one at least,
 const BEYOND: f64 = 5.0;
-/// of so many at most.
+/// and of so many at most.
 const OF_EACH: f64 = 2000.0;
 
-/// The jobs whose runs are judged; `None` for all.
-pub(super) struct Evidence(Option<HashSet<u32>>);
+/// The jobs whose runs are judged; `None` for all. How many runs of each workload that are.
+pub(super) struct Evidence {
+    jobs: Option<HashSet<u32>>,
+    each: usize,
+}
 
 impl Evidence {
     /// All runs.
     pub(super) fn all() -> Self {
-        Self(None)
+        Self { jobs: None, each: usize::MAX }
     }
 
     /// The last runs of workloads in their order; all of them where they are few.
     pub(super) fn of(ranked: &[(Workload, Summary)], history: &History, risk: f64) -> Self {
         let all = || ranked.iter().flat_map(|(workload, _)| workload.runs(history));
         if all().count() <= FEW {
-            return Self(Some(all().map(|run| run.number).collect()));
+            let jobs = all().map(|run| run.number).collect();
+            return Self { jobs: Some(jobs), each: usize::MAX };
         }
-        let (each, mut left) = (of_each(risk), IN_ALL);
+        let (each, mut left) = (of_each(risk, ranked.len()), IN_ALL);
         let mut jobs = HashSet::new();
         for (workload, _) in ranked {
             let (mut taken, mut own) = (0, HashSet::new());
@@ -52,24 +57,25 @@ impl Evidence {
             left -= taken;
             jobs.extend(own);
         }
-        Self(Some(jobs))
+        Self { jobs: Some(jobs), each }
     }
 
     /// Whether a run is judged.
     pub(super) fn holds(&self, run: &Run) -> bool {
-        self.0.as_ref().is_none_or(|jobs| jobs.contains(&run.number))
+        self.jobs.as_ref().is_none_or(|jobs| jobs.contains(&run.number))
     }
 
     /// What is not judged: workloads of which only the last runs are, and those of which none is.
-    pub(super) fn told(shortened: usize, without: usize, risk: f64) -> Option<Notice> {
+    pub(super) fn told(&self, shortened: usize, without: usize) -> Option<Notice> {
+        let workloads = |count: usize| text::count(count as u64, "workload");
         let mut said = Vec::new();
         if shortened > 0 {
-            let workloads = text::count(shortened as u64, "workload");
-            said.push(format!("of {workloads} the last {} runs or so are judged", of_each(risk)));
+            let (of, each) = (workloads(shortened), self.each);
+            said.push(format!("of {of} only the last {each} runs or so are judged"));
         }
         if without > 0 {
-            let workloads = text::count(without as u64, "workload");
-            said.push(format!("{workloads}, the last in this order, not at all"));
+            let of = workloads(without);
+            said.push(format!("what the runs of {of}, the last in this order, used was not asked"));
         }
         let hint = "--steps asks what all runs used, which may take minutes";
         let notice = Notice::info("few-steps", said.join("; "));
@@ -77,14 +83,18 @@ impl Evidence {
     }
 }
 
-/// How many runs of a workload are judged.
+/// How many runs of each of so many workloads are judged.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
     reason = "clamped to a few thousand"
 )]
-fn of_each(risk: f64) -> usize {
-    (BEYOND / risk).ceil().clamp(BEYOND, OF_EACH) as usize
+fn of_each(risk: f64, workloads: usize) -> usize {
+    let least = (1.0 / risk).clamp(1.0, OF_EACH);
+    let most = (BEYOND / risk).clamp(BEYOND, OF_EACH);
+    let share = IN_ALL as f64 / workloads.max(1) as f64;
+    share.clamp(least, most).ceil() as usize
 }
 
 #[cfg(test)]
@@ -98,7 +108,12 @@ mod tests {
         let mut history = History::default();
         let mut number = 0;
         for (which, size) in sizes.iter().enumerate() {
-            let name = Some(history.names.intern(&format!("work-{}", ["a", "b", "c", "d"][which])));
+            // Numbers would make one workload of all.
+            let letter =
+                |at: usize| u32::try_from(at).ok().and_then(|at| char::from_digit(10 + at, 36));
+            let letters = [which / 26, which % 26].map(letter);
+            let name =
+                Some(history.names.intern(&letters.into_iter().flatten().collect::<String>()));
             for run in 0..*size {
                 number += u32::from(run % array == 0);
                 let part = if array > 1 { RunPart::Task(run) } else { RunPart::Whole };
@@ -131,6 +146,10 @@ mod tests {
         assert_eq!(judged(&history(&[6000, 150], 1), 0.025), [200, 150]);
         // One in a thousand: 5 of 5,000 would be asked for, and 2,000 are the most of each.
         assert_eq!(judged(&history(&[6000, 3000], 1), 0.001), [2000, 2000]);
+        // 10,000 runs are 50 of each of 200 workloads; of 400 one in forty is the least that tells.
+        assert_eq!(judged(&history(&[60; 200], 1), 0.025), [50; 200]);
+        let many = judged(&history(&[60; 400], 1), 0.025);
+        assert_eq!(many, [[40; 250].as_slice(), &[0; 150]].concat());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::*;

@@ -284,7 +284,11 @@ impl<'h> Jobs<'h> {
     pub fn places(&self, user: &str) -> Result<Vec<AccountUse>, SchedError> {
         let cmd = self.ask("scontrol", &["--oneliner", "show", "assoc_mgr"]);
         let cmd = cmd.arg(format!("users={user}")).arg("flags=assoc");
-        Ok(limits::account_use(&self.query(&cmd)?.stdout))
+        let places = limits::account_use(&self.query(&cmd)?.stdout);
+        // There is a root at least, where the caller may see any.
+        let nothing =
+            || SchedError::Failed { command: cmd.brief(), message: "it printed none".to_owned() };
+        if places.is_empty() { Err(nothing()) } else { Ok(places) }
     }
 
     /// The query of the jobs that a filter selects, for a window of its own.
