@@ -33,7 +33,8 @@ impl Scope {
         let first = moment(starts).unwrap_or(Timestamp::UNIX_EPOCH);
         let since = if filter.since == Timestamp::MIN { first } else { filter.since };
         let last = moment(ends.map(|end| end.saturating_add(1))).unwrap_or(since);
-        let until = if filter.until == Timestamp::MAX { last } else { filter.until };
+        // Nothing may have ended since.
+        let until = if filter.until == Timestamp::MAX { last.max(since) } else { filter.until };
         let users = match &filter.users {
             // Whose files those are nobody says.
             Users::All => None,

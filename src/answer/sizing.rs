@@ -2,6 +2,7 @@
 
 mod evidence;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -11,12 +12,13 @@ use super::overview::{Sort, rank};
 use super::past::Wanted;
 use super::scope::{self, Scope, WorkloadName};
 use super::{AnswerError, World, mask};
-use crate::history::Summary;
 use crate::history::reclaim::{Followed, Freed, followed, reclaimable};
 use crate::history::sizing::{Advice, Amount, Basis, Flag, Verdict, sizing};
 use crate::history::workloads::{Workload, fold, workloads};
+use crate::history::{Summary, cost};
 use crate::model::{History, Notice, Run};
 use crate::sched::Depth;
+use crate::text;
 use evidence::Evidence;
 
 /// What is asked.
@@ -44,6 +46,8 @@ pub struct Sized {
     /// Whose, and when.
     #[serde(flatten)]
     pub scope: Scope,
+    /// The names of workloads that were asked for; an empty list is all.
+    pub asked_for: Vec<String>,
     /// The share of runs that may not fit, before headroom.
     pub risk: f64,
     /// Workloads that were looked at.
@@ -172,6 +176,7 @@ pub fn sized(world: World<'_>, question: &Question) -> Result<Sized, AnswerError
     let mut report = Sized {
         schema: "jobwise/sizing/1",
         scope: Scope::of(world, &question.past.filter, &history),
+        asked_for: question.workloads.iter().map(|name| text::masked(name)).collect(),
         risk: question.risk,
         workload_count: ranked.len(),
         to_change: 0,
@@ -220,11 +225,9 @@ pub fn sized(world: World<'_>, question: &Question) -> Result<Sized, AnswerError
             });
         }
     }
+    let mut freed: Vec<(String, Freed)> = freed.into_iter().collect();
+    freed.sort_by_key(|(_, freed)| Reverse(cost(freed.core_seconds, freed.gpu_seconds)));
     report.reclaimable = freed.into_iter().map(FreedRow::from).collect();
-    report.reclaimable.sort_by(|a, b| {
-        let cost = |row: &FreedRow| row.freed.core_hours + 16.0 * row.freed.gpu_hours;
-        cost(b).total_cmp(&cost(a))
-    });
     notices.extend(evidence.told(shortened, report.not_judged));
     report.notices = mask::notices(notices);
     Ok(report)

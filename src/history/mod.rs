@@ -19,7 +19,7 @@ pub mod workloads;
 
 pub use energy::{Assumption, Carbon, Energy, Method, Range, Site};
 pub use findings::{Figure, Finding, Weight, findings};
-pub use summary::Summary;
+pub use summary::{Summary, cost};
 pub use tally::{Held, HostTime, Load, Metered, Outcome, Outcomes, Tally};
 
 /// A part of a whole; of nothing nothing.

@@ -5,9 +5,12 @@ use crate::model::{BaseState, History, Idle, Run};
 
 use super::{Held, HostTime, Load, Outcome};
 
-/// A GPU counts as so many cores where one number has to rank work that holds GPUs beside work that
-/// does not: about the cores that nodes have for each of their GPUs.
-const CORES_OF_A_GPU: u64 = 16;
+/// One number to rank what holds GPUs beside what does not, in core-seconds: a GPU counts as so many
+/// cores as nodes have for each of theirs, about.
+pub fn cost(core_seconds: u64, gpu_seconds: u64) -> u64 {
+    const CORES_OF_A_GPU: u64 = 16;
+    core_seconds.saturating_add(gpu_seconds.saturating_mul(CORES_OF_A_GPU))
+}
 
 impl Outcome {
     /// The outcome of a run.
@@ -176,7 +179,7 @@ impl Summary {
 
     /// One number for what they held, to rank by.
     pub fn cost(&self) -> u64 {
-        self.core_seconds.saturating_add(self.gpu_seconds.saturating_mul(CORES_OF_A_GPU))
+        cost(self.core_seconds, self.gpu_seconds)
     }
 }
 

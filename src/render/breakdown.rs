@@ -46,10 +46,7 @@ impl Report for Breakdown {
             page.entry("", 0, Label::Dim, bar)?;
         }
         freed(page, self)?;
-        if !self.notices.is_empty() {
-            page.gap()?;
-        }
-        page.notices(&self.notices)
+        page.notices_apart(&self.notices)
     }
 }
 

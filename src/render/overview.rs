@@ -29,25 +29,24 @@ impl Report for Overview {
             );
             page.entry("", 0, Label::Dim, &tail)?;
         }
-        if !self.notices.is_empty() {
-            page.gap()?;
-        }
-        page.notices(&self.notices)
+        page.notices_apart(&self.notices)
     }
 }
 
 /// The line that says whose runs of which window.
 pub(super) fn head(page: &mut Page<'_>, scope: &Scope) -> io::Result<()> {
-    let window = format!(
-        "{} to {}",
-        page.moment(&Known::Value(scope.since)),
-        page.moment(&Known::Value(scope.until))
-    );
+    let at = |moment| page.moment(&Known::Value(moment));
+    // A file in which nothing was found has no window.
+    let window = if scope.since < scope.until {
+        format!("{} to {}  ", at(scope.since), at(scope.until))
+    } else {
+        String::new()
+    };
     let whose = match &scope.users {
         None => "all users".to_owned(),
         Some(users) => users.iter().map(whose).collect::<Vec<_>>().join(", "),
     };
-    page.line(&[(Label::Strong, &window), (Label::Plain, "  "), (Label::Plain, &whose)])
+    page.line(&[(Label::Strong, &window), (Label::Plain, &whose)])
 }
 
 /// A login name; of a user who has none here the number.

@@ -23,6 +23,9 @@ impl Report for Stats {
             page.entry("not counted", MARGIN, Label::Plain, &apart)?;
         }
         page.entry("failure rate", MARGIN, Label::Strong, &failure_rate(&self.failure_rate))?;
+        if self.runs.ended == 0 {
+            return page.notices_apart(&self.notices);
+        }
         page.entry("wasted", MARGIN, Label::Plain, &wasted(self))?;
         for (name, amount) in [("cancelled", &self.cancelled), ("preempted", &self.preempted)] {
             if amount.runs > 0 {
@@ -44,10 +47,7 @@ impl Report for Stats {
             page.gap()?;
             partitions(page, self)?;
         }
-        if !self.notices.is_empty() {
-            page.gap()?;
-        }
-        page.notices(&self.notices)
+        page.notices_apart(&self.notices)
     }
 }
 
@@ -62,7 +62,13 @@ fn ended(stats: &Stats) -> String {
         (runs.other, "of an unknown state"),
     ]);
     let total = text::count(runs.ended, "run");
-    if parts.is_empty() { total } else { format!("{total}: {parts}") }
+    if runs.ended == 0 {
+        "no run in this window".to_owned()
+    } else if parts.is_empty() {
+        total
+    } else {
+        format!("{total}: {parts}")
+    }
 }
 
 fn apart(stats: &Stats) -> String {
@@ -368,7 +374,9 @@ mod tests {
     fn an_empty_window_has_no_rate() {
         let text = text("", 80);
         assert!(text.contains("failure rate  n/a"), "{text}");
-        assert!(!text.contains("CAUSE") && !text.contains("PARTITION"), "{text}");
+        for what in ["CAUSE", "PARTITION", "wasted", "kWh"] {
+            assert!(!text.contains(what), "{text}");
+        }
     }
 
     #[test]

@@ -443,6 +443,12 @@ fn what_no_record_says_is_no_zero_in_an_overview() {
     let json = test.run(&["overview", "--from", "both.txt", "--json"]).json();
     assert_eq!(json["total"]["core_hours"], 4.0);
     assert_eq!(json["total"]["gpu_hours"], 0.0);
+    // Of nobody there is nothing, no window and no energy; and of no workload no advice.
+    let told = test.run(&["stats", "--from", "both.txt", "-u", "bob"]);
+    assert!(told.ends(0).stdout.starts_with("bob\nended"), "{}", told.stdout);
+    told.says("no run in this window");
+    test.run(&["sizing", "--from", "both.txt", "nosuch"])
+        .says("no run of a workload nosuch ended in this window");
     // A number that was given is a name in the records.
     test.run(&["overview", "--from", "both.txt", "-u", "1005"]).ends(0).says("2026-11-30");
     let json = test.run(&["overview", "--from", "both.txt", "-u", "1005", "--json"]).json();

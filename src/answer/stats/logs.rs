@@ -14,7 +14,7 @@ use super::amount::{Amount, Meter};
 use super::family;
 use crate::answer::diagnose::{Engine, Hints, Shared, by_its_logs};
 use crate::answer::{AnswerError, World};
-use crate::history::{Held, Tally};
+use crate::history::{Held, Tally, cost};
 use crate::model::{Job, JobId, Notice};
 use crate::sched::{Backend, Filter, SchedError};
 
@@ -22,8 +22,6 @@ use crate::sched::{Backend, Filter, SchedError};
 const BYTES: u64 = 16 << 20;
 /// A scheduler is asked for so many records at once.
 const AT_ONCE: usize = 100;
-/// A GPU counts as so many cores, as it does where workloads are ranked.
-const CORES_OF_A_GPU: u64 = 16;
 
 /// What came of reading the logs of failed runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -74,7 +72,7 @@ impl Candidates {
 
     fn cut(&mut self) -> Vec<Candidate> {
         self.kept.sort_by_cached_key(|Candidate { job, cause }| {
-            (cause.is_some(), Reverse(cost(job)), job.id.to_string(), job.started.get())
+            (cause.is_some(), Reverse(weight(job)), job.id.to_string(), job.started.get())
         });
         let rest = self.kept.split_off(self.most.min(self.kept.len()));
         self.left_out[0] += rest.len() as u64;
@@ -83,10 +81,11 @@ impl Candidates {
     }
 }
 
-fn cost(job: &Job) -> u64 {
+/// What a run held, in one number.
+fn weight(job: &Job) -> u64 {
     let seconds = job.elapsed.get().map_or(0, crate::model::Span::as_seconds);
-    let gpus = job.allocated.gpus().unwrap_or(0).saturating_mul(CORES_OF_A_GPU);
-    job.cpus.get().unwrap_or(0).saturating_add(gpus).saturating_mul(seconds)
+    let held = |count: Option<u64>| count.unwrap_or(0).saturating_mul(seconds);
+    cost(held(job.cpus.get()), held(job.allocated.gpus()))
 }
 
 /// The sums of what was read.
