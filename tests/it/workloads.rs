@@ -278,7 +278,7 @@ fn filters_and_windows_narrow_the_demo_too() {
     let early = runs(&["-E", "2026-10-01"]);
     assert!(early > 0 && early + runs(&["-S", "2026-10-01"]) == all);
     assert_eq!(runs(&["--name", "shard"]), 480);
-    demo(&["sizing", "nothing-like-it"]).ends(1).says("no run ended");
+    demo(&["sizing", "nothing-like-it"]).ends(1).says("no run of a workload nothing-like-it ended");
     let refused = demo(&["sizing", "--risk", "0.7"]);
     assert!(refused.ends(64).stderr.contains("below 0.5"), "{}", refused.stderr);
 }
@@ -447,7 +447,7 @@ fn what_no_record_says_is_no_zero_in_an_overview() {
     let told = test.run(&["stats", "--from", "both.txt", "-u", "bob"]);
     assert!(told.ends(0).stdout.starts_with("bob\nended"), "{}", told.stdout);
     told.says("no run in this window");
-    test.run(&["sizing", "--from", "both.txt", "nosuch"])
+    test.run(&["sizing", "nosuch", "--from", "both.txt"])
         .says("no run of a workload nosuch ended in this window");
     // A number that was given is a name in the records.
     test.run(&["overview", "--from", "both.txt", "-u", "1005"]).ends(0).says("2026-11-30");
