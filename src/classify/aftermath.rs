@@ -4,24 +4,19 @@
 //! of a test. The lines after an error and the end of the log tell them from failures. A record knows
 //! better: with one, nothing of this counts. Knows no family.
 
-use super::line::{goes_on, message};
+use super::handled::{OVERCOME, WENT_ON};
+use super::line::{goes_on, is_trouble, message};
 use super::{LogFacts, Piece};
 use crate::logs::{Line, Scan};
 use crate::model::Role;
 use crate::text::clean_line;
 
-/// What an error is still worth that the log itself says was got over.
-const OVERCOME: f64 = 0.5;
 /// Lines at the end in which the summary of a test runner stands.
 const SUMMARY: usize = 14;
 /// Lines at the end that must not speak of trouble where the last one reports that all is done.
 const CALM: usize = 2;
 /// Lines at the end of which less than half may complain.
 const MOSTLY: usize = 8;
-/// Lines right after an error in which a program says how it goes on.
-const NEXT: usize = 2;
-/// Lines of work after which a plain end speaks against an error.
-const WENT_ON: u32 = 4;
 
 /// A line that is not blank.
 struct Told {
@@ -29,41 +24,40 @@ struct Told {
     text: String,
 }
 
-/// Makes roots of a log count less that its end says were got over.
+/// Makes roots of a log count less that it says were got over.
 pub(super) fn weigh(log: &LogFacts<'_>, pieces: &mut [Piece]) {
     let Some(end) = log.end else { return };
-    let scan = log.scan;
-    let lines = last_lines(end, scan.size.saturating_sub(end.len() as u64));
-    let told: Vec<u64> = pieces
+    let lines = last_lines(end, log.scan.size.saturating_sub(end.len() as u64));
+    let passed = is_passed(&lines);
+    let done = is_done(log.scan, &lines, pieces);
+    for piece in pieces.iter_mut().filter(|piece| piece.role == Role::Root) {
+        // The script goes on after a program that failed: then a word of its own ends the log.
+        let raised = piece.at.is_some_and(|(_, offset)| concludes(log.scan, offset));
+        let went_on = done && piece.work_after >= if raised { WENT_ON } else { 2 };
+        let over = if piece.official {
+            // Of a daemon that tries again nobody knows that it gave up.
+            goes_on(&piece.evidence.text)
+        } else {
+            passed || went_on || piece.overcome
+        };
+        if over {
+            piece.score *= OVERCOME;
+        }
+    }
+}
+
+/// Whether the end reports that what was to be done is done, and complains of nothing.
+fn is_done(scan: &Scan, lines: &[Told], pieces: &[Piece]) -> bool {
+    let told = |offset| {
+        let mut told = pieces.iter().filter(|piece| piece.role != Role::Confirm);
+        told.any(|piece| piece.at.is_some_and(|(_, at)| at == offset))
+    };
+    let calm = lines[lines.len().saturating_sub(CALM)..]
         .iter()
-        .filter(|piece| piece.role != Role::Confirm)
-        .filter_map(|piece| Some(piece.at?.1))
-        .collect();
-    let last = lines.len().saturating_sub(CALM);
-    let calm = lines[last..].iter().all(|line| {
-        !told.contains(&line.offset) && !in_block(scan, line.offset) && !is_trouble(&line.text)
-    });
+        .all(|line| !told(line.offset) && !in_block(scan, line.offset) && !is_trouble(&line.text));
     let end = &lines[lines.len().saturating_sub(MOSTLY)..];
     let complaints = end.iter().filter(|line| is_trouble(&line.text)).count();
-    let calm = calm && complaints * 2 < MOSTLY;
-    // Of a daemon that tries again nobody knows that it gave up.
-    for piece in pieces.iter_mut().filter(|piece| piece.role == Role::Root && piece.official) {
-        if goes_on(&piece.evidence.text) {
-            piece.score *= OVERCOME;
-        }
-    }
-    let passed = is_passed(&lines);
-    let done = calm && lines.last().is_some_and(|line| is_report(&line.text));
-    for piece in pieces.iter_mut().filter(|piece| piece.role == Role::Root && !piece.official) {
-        let Some((_, offset)) = piece.at else { continue };
-        let raised = concludes(scan, offset);
-        // The script goes on after a program that failed: then a word of its own ends the log.
-        let enough = if raised { WENT_ON } else { 2 };
-        let went_on = done && piece.work_after >= enough;
-        if passed || went_on || is_overcome(scan, &lines, offset) {
-            piece.score *= OVERCOME;
-        }
-    }
+    calm && complaints * 2 < MOSTLY && lines.last().is_some_and(|line| is_report(&line.text))
 }
 
 /// The line by which a log without a record is seen to have ended well: its program says that all of
@@ -157,81 +151,6 @@ fn in_block(scan: &Scan, offset: u64) -> bool {
 fn concludes(scan: &Scan, offset: u64) -> bool {
     let mut terminals = scan.blocks.iter().filter_map(|block| block.terminal.as_ref());
     terminals.any(|line| line.offset == offset)
-}
-
-/// Whether the lines around an error say that the program goes on without what failed: those after
-/// it, behind its trace, or the one before its traceback.
-fn is_overcome(scan: &Scan, lines: &[Told], offset: u64) -> bool {
-    let own = scan
-        .blocks
-        .iter()
-        .find(|block| block.terminal.as_ref().is_some_and(|line| line.offset == offset));
-    let begin = own.map_or(offset, |block| block.first.offset);
-    let before = lines.partition_point(|line| line.offset < begin);
-    let heading = own.and_then(|_| lines.get(before.checked_sub(1)?));
-    let after = lines.partition_point(|line| line.offset <= offset);
-    let is_frame =
-        |text: &str| text.starts_with([' ', '\t']) || text.ends_with(':') && text.contains("0x");
-    let same = lines.get(after.wrapping_sub(1)).map_or("", |line| line.text.as_str());
-    let mut next = lines[after..]
-        .iter()
-        .map(|line| line.text.as_str())
-        // What failed again and again is told together.
-        .filter(|text| *text != same && !text.contains("(most recent call first)"))
-        // Of that exception it speaks, not of this one.
-        .filter(|text| !text.starts_with("Exception ignored"))
-        .skip_while(|text| is_frame(text))
-        .take(NEXT);
-    let logged = |text: &str| text.contains("ERROR") || text.contains("WARNING");
-    heading.is_some_and(|line| logged(&line.text) && goes_on(&line.text))
-        || next.any(|text| goes_on(text) || is_retried(text))
-}
-
-/// Whether the line says that what had failed was done after all, or does not matter.
-fn is_retried(text: &str) -> bool {
-    const WORDS: [&str; 6] =
-        [" again", " instead", "failed attempts", "rebuilt", "recomputed", "not needed"];
-    let traced = text.trim_start_matches('+');
-    let shrugged = traced.len() < text.len() && matches!(traced.trim(), "true" | ":");
-    shrugged || WORDS.iter().any(|word| text.contains(word)) && !is_trouble(text)
-}
-
-/// Whether a line speaks of trouble. A count of none does not.
-fn is_trouble(text: &str) -> bool {
-    const WORDS: [&str; 27] = [
-        "error",
-        "fail",
-        "fatal",
-        "abort",
-        "kill",
-        "exception",
-        "cannot",
-        "can't",
-        "could not",
-        "unable",
-        "denied",
-        "terminat",
-        "cancel",
-        "traceback",
-        "panic",
-        "core dumped",
-        "exit code",
-        "exit status",
-        "exited",
-        "not found",
-        "crash",
-        "interrupt",
-        "refused",
-        "rejected",
-        "lost",
-        "timed out",
-        "giving up",
-    ];
-    const NONE: [&str; 6] =
-        [" 0 error", " 0 fail", "no error", "no fail", "without error", "failed attempts"];
-    let lower = format!(" {}", text.to_lowercase());
-    let lower = NONE.iter().fold(lower, |text, none| text.replace(none, ""));
-    WORDS.iter().any(|word| lower.contains(word))
 }
 
 /// Whether a line reports that what was to be done is done: by saying so, by a past participle as

@@ -69,7 +69,7 @@ fn first(verdict: &Verdict) -> Option<&FamilyId> {
 /// Whether the signal becomes a piece of evidence.
 fn heard(rules: &Rules, scan: &Scan, family: &FamilyId, signal: &str) -> bool {
     let facts = facts(scan);
-    let pieces = facts.logs.iter().flat_map(|log| listen(rules, 0, log, false).pieces);
+    let pieces = facts.logs.iter().flat_map(|log| listen(rules, 0, log, None).pieces);
     let mut own = pieces.filter(|piece| rules.families()[piece.family].id == *family);
     own.any(|piece| piece.signal == signal)
 }

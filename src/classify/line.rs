@@ -183,6 +183,19 @@ fn counts_none(text: &str, at: usize) -> bool {
         && words.bytes().all(|b| b.is_ascii_alphabetic() || b" _-".contains(&b))
 }
 
+/// What the C library says of files.
+const ABOUT_FILES: [&str; 9] = [
+    "No such file",
+    "Permission denied",
+    "Too many open files",
+    "No space left",
+    "Disk quota exceeded",
+    "Input/output error",
+    "Read-only file system",
+    "Stale file handle",
+    "Is a directory",
+];
+
 /// Whether the line is one of another file, as `grep` and digests of logs print them: `a.log:12: `.
 fn quotes_file(text: &str) -> bool {
     let Some((path, rest)) = text.trim_start().split_once(':') else { return false };
@@ -192,7 +205,10 @@ fn quotes_file(text: &str) -> bool {
     });
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let numbered = digits > 0 && rest[digits..].starts_with(':');
+    // What the C library says of a file is about it, not from it.
+    let about = ABOUT_FILES.iter().any(|words| rest.trim_start().starts_with(words));
     !stem.is_empty()
+        && !about
         && !path.contains(' ')
         && (job || matches!(ending, "log" | "out" | "err" | "txt"))
         && (numbered || text.starts_with(' ') && rest.starts_with(' '))
@@ -200,9 +216,10 @@ fn quotes_file(text: &str) -> bool {
 
 /// Whether the line itself says that the program carries on.
 pub(super) fn goes_on(text: &str) -> bool {
-    const WORDS: [&str; 23] = [
+    const WORDS: [&str; 24] = [
         "retrying",
         "retry in ",
+        "retry with ",
         "will retry",
         "falling back",
         "ignoring",
@@ -231,6 +248,53 @@ pub(super) fn goes_on(text: &str) -> bool {
         lower[at + word.len()..].starts_with(|next: char| next.is_ascii_digit() || next == '#')
     };
     WORDS.iter().any(|word| lower.contains(word)) || lower.match_indices("attempt ").any(counted)
+}
+
+/// Whether a line has the form `package.SomeError: message`: where ranks write into each other's
+/// lines, what stands at the end of a traceback may be anything.
+pub(super) fn names_exception(text: &str) -> bool {
+    let text = message(text);
+    let path = text.split(": ").next().unwrap_or(text).trim_end_matches([':', ' ']);
+    (path.ends_with("Error") || path.ends_with("Exception"))
+        && path.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.')
+}
+
+/// Whether a line speaks of trouble. A count of none does not.
+pub(super) fn is_trouble(text: &str) -> bool {
+    const WORDS: [&str; 27] = [
+        "error",
+        "fail",
+        "fatal",
+        "abort",
+        "kill",
+        "exception",
+        "cannot",
+        "can't",
+        "could not",
+        "unable",
+        "denied",
+        "terminat",
+        "cancel",
+        "traceback",
+        "panic",
+        "core dumped",
+        "exit code",
+        "exit status",
+        "exited",
+        "not found",
+        "crash",
+        "interrupt",
+        "refused",
+        "rejected",
+        "lost",
+        "timed out",
+        "giving up",
+    ];
+    const NONE: [&str; 6] =
+        [" 0 error", " 0 fail", "no error", "no fail", "without error", "failed attempts"];
+    let lower = format!(" {}", text.to_lowercase());
+    let lower = NONE.iter().fold(lower, |text, none| text.replace(none, ""));
+    WORDS.iter().any(|word| lower.contains(word))
 }
 
 #[cfg(test)]
@@ -307,6 +371,9 @@ mod tests {
             assert_eq!(of(text, fault), Manner::Harmless, "{text}");
         }
         assert_eq!(of("run.sh: line 3: 4711 Segmentation fault", fault), Manner::Statement);
+        // Open MPI, which could not open its own help.
+        let help = "    /usr/share/openmpi/help-mpi-btl-tcp.txt: Too many open files.  Sorry!";
+        assert_eq!(of(help, "Too many"), Manner::Statement);
     }
 
     #[test]

@@ -7,15 +7,18 @@
 //!
 //! The rules hold for every family; none names a case. What a single line is worth stands in
 //! [`mod@line`], what a stream says in [`mod@stream`], which of several ranks died first in
-//! [`mod@ranks`], whether a program got on behind an error in [`mod@progress`], whether a log without a record ended well in [`mod@aftermath`], what the record says
-//! in [`mod@record`], how long it had been silent in [`mod@silence`], what speaks against a record of
+//! [`mod@ranks`], what of a log an earlier run wrote in [`mod@attempts`], whether a program got over an
+//! error in [`mod@handled`] and on behind it in [`mod@progress`], whether a log without a record ended
+//! well in [`mod@aftermath`], what the record says in [`mod@record`], how long it had been silent in [`mod@silence`], what speaks against a record of
 //! success in [`mod@quietly`], why a job waits in [`mod@waiting`], why a submission was refused in
 //! [`mod@submission`], and how the pieces become causes in [`mod@judge`].
 
 mod aftermath;
+mod attempts;
 mod calibration;
 mod check;
 mod checkpoint;
+mod handled;
 mod judge;
 mod line;
 mod progress;
@@ -39,7 +42,7 @@ pub use silence::{Silence, silence};
 
 use std::collections::BTreeMap;
 
-use crate::knowledge::Signal;
+use crate::knowledge::{Check, Signal};
 use crate::logs::Scan;
 use crate::model::{Evidence, Job, Place, Role, StepId, Stream};
 
@@ -97,6 +100,10 @@ struct Piece {
     traced: bool,
     /// Whether it may come from a script that only looked whether something is there.
     probe: bool,
+    /// The check that makes a root of it where it supports the family.
+    with: Option<Check>,
+    /// Whether the lines around it say that the program got over it.
+    overcome: bool,
     /// Where it stands and what it says.
     evidence: Evidence,
     /// The user's own innermost frame, where it concludes a traceback.
@@ -114,6 +121,12 @@ impl Piece {
         }
     }
 
+    /// Lines of work that follow it in its stream, whatever followed the last trouble.
+    fn work_in_all(&self) -> u32 {
+        // What a script only looked for keeps them all.
+        if self.probe { self.work_after } else { self.work_after + self.work_after_all }
+    }
+
     /// What the scheduler itself says, in a field of the record or in a message of its own.
     fn recorded(family: usize, signal: &Signal, role: Role, evidence: Evidence) -> Self {
         Self {
@@ -127,6 +140,8 @@ impl Piece {
             work_after_all: 0,
             traced: false,
             probe: false,
+            with: signal.with,
+            overcome: false,
             evidence,
             frame: None,
             captures: BTreeMap::new(),

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeSet;
 
-use super::line::{Manner, manner, message};
-use super::progress::weigh_until_exception;
+use super::handled::{OVERCOME, WENT_ON, is_overcome};
+use super::line::{Manner, manner, names_exception};
 use super::rules::{Match, Rules};
-use super::{LogFacts, Piece};
+use super::{LogFacts, Piece, attempts, progress};
 use crate::logs::{Block, BlockKind, Frame, Hit, Line, Scan};
-use crate::model::{Evidence, Place, Role};
+use crate::model::{BaseState, Evidence, Job, Place, Role};
 
 /// What a stream says.
 pub(super) struct Voice {
@@ -20,9 +20,10 @@ pub(super) struct Voice {
     pub(super) unexplained: Vec<Evidence>,
 }
 
-/// Reads the hits of the stream with this number. `failed` says that the run failed for a reason
-/// that only its streams can tell.
-pub(super) fn listen(rules: &Rules, number: usize, log: &LogFacts<'_>, failed: bool) -> Voice {
+/// Reads the hits of the stream with this number; `job` is the record, where there is one.
+pub(super) fn listen(rules: &Rules, number: usize, log: &LogFacts<'_>, job: Option<&Job>) -> Voice {
+    // Of other ends the record itself says why.
+    let failed = job.filter(|job| job.state.base == BaseState::Failed);
     let mut pieces = Vec::new();
     let silenced = silenced(rules, log.scan);
     for hit in &log.scan.hits {
@@ -55,12 +56,16 @@ pub(super) fn listen(rules: &Rules, number: usize, log: &LogFacts<'_>, failed: b
         .collect();
     unexplained.sort_by_key(|line| line.offset);
     unexplained.dedup_by_key(|line| line.offset);
-    if failed {
+    if let Some(boundary) = attempts::boundary(log, job) {
+        attempts::weigh(boundary, &mut pieces);
+        unexplained.retain(|line| line.offset > boundary);
+    }
+    if failed.is_some() {
         from_the_last(log.scan, &mut pieces, &unexplained);
     }
-    weigh_handled(&mut pieces);
-    if failed {
-        weigh_until_exception(log, &mut pieces);
+    weigh_handled(&mut pieces, job.is_some());
+    if let Some(job) = failed {
+        progress::weigh_until_failure(rules, job, log, &mut pieces);
     }
     chain(log.scan, &mut pieces);
     order(rules, &mut pieces, &unexplained);
@@ -80,15 +85,6 @@ pub(super) fn silenced(rules: &Rules, scan: &Scan) -> BTreeSet<u64> {
             .any(|found| found.signal.role == Role::Noise)
     };
     scan.hits.iter().filter(noise).map(|hit| hit.line.offset).collect()
-}
-
-/// Whether a line has the form `package.SomeError: message`: where ranks write into each other's
-/// lines, what stands at the end of a traceback may be anything.
-fn names_exception(text: &str) -> bool {
-    let text = message(text);
-    let path = text.split(": ").next().unwrap_or(text).trim_end_matches([':', ' ']);
-    (path.ends_with("Error") || path.ends_with("Exception"))
-        && path.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.')
 }
 
 /// The piece that a hit is for one of its signals, if it is any.
@@ -141,6 +137,8 @@ fn piece(
         work_after_all: 0,
         traced: concludes || hit.traced,
         probe: found.signal.probe,
+        with: found.signal.with,
+        overcome: is_overcome(hit, traceback.filter(|_| concludes)),
         evidence: evidence(log, line, found.signal.id.clone(), role),
         frame,
         captures: found.captures,
@@ -167,10 +165,16 @@ fn from_the_last(scan: &Scan, pieces: &mut [Piece], unexplained: &[&Line]) {
     }
 }
 
-/// An error after which work goes on was handled.
-fn weigh_handled(pieces: &mut [Piece]) {
-    for piece in pieces.iter_mut().filter(|piece| piece.role == Role::Root && !piece.official) {
-        piece.score *= handled(piece.traced, piece.work_after);
+/// An error after which work goes on was handled. Where a record knows that the run did not end well,
+/// that a program says so is believed when it did go on.
+fn weigh_handled(pieces: &mut [Piece], recorded: bool) {
+    for piece in pieces.iter_mut().filter(|piece| piece.role == Role::Root) {
+        if recorded && piece.overcome && piece.work_in_all() >= WENT_ON {
+            piece.score *= OVERCOME;
+        }
+        if !piece.official {
+            piece.score *= handled(piece.traced, piece.work_after);
+        }
     }
 }
 

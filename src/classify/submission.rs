@@ -3,12 +3,13 @@
 //! They come without a job, so there is no record to weigh them against. A line counts by its
 //! manner of speaking, as a line of a log does; a refusal that is only put off ("retrying") is none.
 
+use super::handled::{OVERCOME, is_answered};
 use super::line::{Manner, manner};
 use super::rules::Rules;
 use super::{LogFacts, Piece};
 use crate::knowledge::SignalSource;
 use crate::model::{Evidence, Place, Role};
-use crate::text;
+use crate::text::printable;
 
 /// The pieces in a text, which is also the stream with this number.
 pub(super) fn pieces(rules: &Rules, number: usize, log: &LogFacts<'_>, text: &[u8]) -> Vec<Piece> {
@@ -23,12 +24,17 @@ pub(super) fn pieces(rules: &Rules, number: usize, log: &LogFacts<'_>, text: &[u
             offset += raw.len() as u64;
             continue;
         }
-        let line = text::printable(line);
+        let line = printable(line);
         for found in rules.matches_from(SignalSource::Submit, &line) {
             let (role, worth) = match (manner(&line, found.at), found.signal.role) {
                 (Manner::NoEvidence, _) | (_, Role::Noise) => continue,
                 (Manner::Harmless, Role::Root) => (Role::Confirm, 0.6),
                 (_, role) => (role, 1.0),
+            };
+            let worth = if is_answered(&next(text, offset + raw.len() as u64)) {
+                worth * OVERCOME
+            } else {
+                worth
             };
             let place = Place::Log {
                 path: log.path.to_owned(),
@@ -50,4 +56,12 @@ pub(super) fn pieces(rules: &Rules, number: usize, log: &LogFacts<'_>, text: &[u
         offset += raw.len() as u64;
     }
     pieces
+}
+
+/// The lines that follow an offset.
+fn next(text: &[u8], offset: u64) -> Vec<String> {
+    const NEXT: usize = 2;
+    let rest = usize::try_from(offset).ok().and_then(|offset| text.get(offset..));
+    let lines = rest.unwrap_or_default().split(|byte| *byte == b'\n');
+    lines.filter(|line| !line.trim_ascii().is_empty()).take(NEXT).map(printable).collect()
 }

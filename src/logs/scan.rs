@@ -76,6 +76,9 @@ pub struct Hit {
     pub other_lines_after: u32,
     /// Whether a frame of a trace follows at once; only known of the lines that are counted.
     pub traced: bool,
+    /// What is written next, by the same rank as far as ranks are told: two lines at most, none a
+    /// frame of its trace or the same again. Empty where the line is not among those counted.
+    pub next: Vec<String>,
 }
 
 /// What kind of structure a block is.
@@ -119,6 +122,8 @@ pub struct Block {
     pub ignored: bool,
     /// How many lines that are not blank follow it until the end, capped at 1000.
     pub lines_after: u32,
+    /// The line before it that is not blank, where it is among those counted.
+    pub heading: Option<String>,
 }
 
 /// What one pass over a stream found.
@@ -261,6 +266,10 @@ impl Scanner {
             hit.lines_after = ending.lines_after(hit.line.offset);
             hit.other_lines_after = others.after(&hit.line);
             hit.traced = ending.is_traced(hit.line.offset);
+            hit.next = ending.next(&hit.line);
+        }
+        for (block, _) in &mut blocks {
+            block.heading = ending.before(block.first.offset);
         }
         if let Some(&last) = told.last()
             && !ending.reaches(last)
@@ -272,6 +281,10 @@ impl Scanner {
             for hit in &mut scan.hits {
                 hit.other_lines_after += others.after(&hit.line);
                 hit.traced = around.is_traced(hit.line.offset);
+                hit.next = around.next(&hit.line);
+            }
+            for (block, _) in &mut blocks {
+                block.heading = around.before(block.first.offset);
             }
             scan.last_told = around.tail;
         }

@@ -116,3 +116,103 @@ fn everyday_messages_of_other_languages_are_known() {
         assert_eq!(named(&judge(Some(&job("FAILED", 1, 0)), &[line])), family, "{line}");
     }
 }
+
+/// Lines of work.
+fn steps() -> String {
+    (1..60).map(|step| format!("step {step} loss=0.{step}\n")).collect()
+}
+
+#[test]
+fn an_error_that_was_got_over_does_not_explain_an_end_that_nothing_explains() {
+    let import = "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    import cupy\nModuleNotFoundError: No module named 'cupy'\n";
+    let over = format!("{import}cupy not found, falling back to numpy\n{}", steps());
+    let judge = |state, code, signal, end: &str| {
+        named(&judge(Some(&job(state, code, signal)), &[&format!("{over}{end}")]))
+    };
+    assert_eq!(judge("FAILED", 139, 0, "Segmentation fault (core dumped)\n"), "segfault");
+    assert_eq!(judge("FAILED", 0, 11, ""), "segfault");
+    let forrtl = "forrtl: severe (174): SIGSEGV, segmentation fault occurred\n";
+    assert_eq!(judge("FAILED", 174, 0, forrtl), "segfault");
+    assert_eq!(judge("FAILED", 1, 0, "FATAL: negative density in cell 12\n"), "Unknown");
+    assert_eq!(judge("FAILED", 137, 0, "Killed\n"), "Unknown");
+    // Without the work behind it, it is the best that is known.
+    assert_eq!(
+        named(&super::verdicts::judge(Some(&job("FAILED", 1, 0)), &[import])),
+        "python_import"
+    );
+}
+
+#[test]
+fn work_behind_an_error_takes_the_lead_from_it_where_something_else_ended_the_run() {
+    let full = "OSError: [Errno 28] No space left on device: '/tmp/x'\n";
+    let tool = "bash: line 3: nvidia-smi: command not found\n";
+    let steps = steps();
+    let judged = |code, log: String| named(&judge(Some(&job("FAILED", code, 0)), &[&log]));
+    assert_eq!(judged(139, format!("{full}{steps}Segmentation fault (core dumped)\n")), "segfault");
+    assert_eq!(judged(1, format!("{tool}{steps}FATAL: energy not conserved\n")), "Unknown");
+    // Nothing else ended it: what is known is told.
+    assert_eq!(judged(1, format!("{tool}{steps}")), "command_not_found");
+}
+
+#[test]
+fn a_step_that_was_tried_again_with_success_did_not_end_the_job() {
+    let killed = "slurmstepd: error: Detected 1 oom_kill event in StepId=67.0. Some of the step tasks have been OOM Killed.\nsrun: error: c01: task 0: Out Of Memory\n";
+    let rest = format!(
+        "{}python: can't open file 'eval.py': [Errno 2] No such file or directory\n",
+        steps()
+    );
+    let log = format!("{killed}retry with 2 workers: ok\n{rest}");
+    assert_eq!(named(&judge(Some(&job("FAILED", 2, 0)), &[&log])), "file_not_found");
+}
+
+#[test]
+fn a_submission_that_was_taken_the_second_time_was_not_refused() {
+    let refused = "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified\n";
+    let log = format!(
+        "{refused}retry with account b\nSubmitted batch job 991\nwaiting for 991\nFATAL: child 991 failed\n"
+    );
+    assert_eq!(named(&judge(Some(&job("FAILED", 1, 0)), &[&log])), "Unknown");
+    assert_eq!(named(&judge(Some(&job("FAILED", 1, 0)), &[refused])), "submit_account");
+}
+
+#[test]
+fn a_crash_right_behind_an_error_tells_no_more_than_the_error() {
+    let crash = "/var/spool/slurmd/job1/slurm_script: line 9: 41734 Segmentation fault      (core dumped) ./run\n";
+    let judged = |code, log: String| named(&judge(Some(&job("FAILED", code, 0)), &[&log]));
+    let library = "Could not load library libcudnn_cnn_infer.so.8. Error: libnvrtc.so: cannot open shared object file: No such file or directory\n";
+    assert_eq!(judged(139, format!("{library}{crash}")), "shared_lib_missing");
+    // bamaddrg's message where the paths are wrong.
+    let input = "could not open input BAM files\n";
+    assert_eq!(judged(139, format!("{input}{crash}")), "file_not_found");
+    // With work in between, or before the error, it is a crash of its own.
+    assert_eq!(judged(139, format!("{library}{}{crash}", steps())), "segfault");
+    assert_eq!(judged(139, format!("{crash}{library}")), "segfault");
+    // The watchdog's own end, as PyTorch writes it.
+    let watchdog = "[rank2]:[E1119 13:21:12.514402210 ProcessGroupNCCL.cpp:616] [Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=BROADCAST, NumelIn=1, NumelOut=1, Timeout(ms)=1800000) ran for 1800001 milliseconds before timing out.\nterminate called after throwing an instance of 'c10::DistBackendError'\n./train.sh: line 184: 2324239 Aborted                 (core dumped) python train.py\n";
+    assert_eq!(judged(134, watchdog.to_owned()), "nccl_timeout");
+}
+
+#[test]
+fn a_kill_that_a_wrapper_tells_is_of_memory_where_its_peak_says_so() {
+    // Trinity ends with 25 when a stage of it was killed.
+    let log = "sh: line 1:  2741 Killed                  inchworm --kmers jellyfish.kmers.fa\nError encountered\n";
+    let with = |peak: u64| {
+        let mut job = job("FAILED", 25, 0);
+        job.allocated = Tres::parse("billing=1,cpu=1,mem=1000M,node=1");
+        let mut batch = step("batch", "FAILED", 25, 0);
+        batch.max_rss = Known::Value(Bytes(peak * Bytes::MIB));
+        job.steps = vec![batch];
+        job
+    };
+    assert_eq!(named(&judge(Some(&with(990)), &[log])), "host_oom");
+    assert_eq!(named(&judge(Some(&with(500)), &[log])), "Unknown");
+}
+
+#[test]
+fn a_step_that_was_never_made_is_no_success() {
+    let lost = "srun: error: slurm_receive_msg: Socket timed out on send/recv operation\nsrun: error: Unable to confirm allocation for job 3178522: Socket timed out on send/recv operation\n";
+    let judged = |log: &str| judge(Some(&job("COMPLETED", 0, 0)), &[log]);
+    assert_eq!(named(&judged(lost)), "slurm_controller");
+    let later = format!("{lost}trying again\n{}", steps());
+    assert_eq!(judged(&later).outcome, crate::model::Outcome::Healthy);
+}

@@ -1,6 +1,7 @@
 //! Verdicts on what real programs and a real Slurm printed.
 
 mod aftermath;
+mod attempts;
 mod handled;
 mod scheduler;
 mod verdicts;

@@ -63,6 +63,7 @@ pub(super) fn around(content: &dyn Content, line: &Line, labelled: bool) -> Opti
                 leads_to: None,
                 ignored: false,
                 lines_after: 0,
+                heading: None,
             };
             return Some((block, offset));
         }

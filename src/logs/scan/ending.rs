@@ -17,6 +17,8 @@ const TAIL: usize = 40;
 pub(super) const COUNTED: usize = 1000;
 /// How far back the end is read to find so many lines.
 const FARTHEST: u64 = 16 << 20;
+/// So many lines after something tell what became of it.
+const NEXT: usize = 2;
 /// So much of a line tells its form.
 const FORM: usize = 1024;
 /// Lines of a failure that may follow the last of it that holds a literal, and in how many bytes.
@@ -30,10 +32,21 @@ pub(super) struct Ending {
     pub(super) tail: Vec<Line>,
     /// Where the last lines that are not blank begin, in order; one more than is counted.
     starts: Vec<u64>,
-    /// Of each of those the rank that wrote it, and whether it only belongs to a failure.
-    lines: Vec<(Option<u64>, bool)>,
-    /// Where frames of traces begin, in order.
-    frames: Vec<u64>,
+    /// Each of those.
+    lines: Vec<Counted>,
+}
+
+/// A line that is counted.
+#[derive(Debug, Default)]
+struct Counted {
+    /// The rank that wrote it.
+    rank: Option<u64>,
+    /// The beginning of its text, without the rank.
+    text: String,
+    /// Whether it is a frame or a heading of a trace.
+    frame: bool,
+    /// Whether it only belongs to a failure.
+    of_failure: bool,
 }
 
 /// Lines that tell of no failure, in order: where they begin, and whose they are.
@@ -87,10 +100,36 @@ impl Ending {
         count_after(&self.starts, offset)
     }
 
+    /// The lines that are counted, up to the one that holds an offset and behind it.
+    fn around(&self, offset: u64) -> (&[Counted], &[Counted]) {
+        self.lines.split_at(self.starts.partition_point(|&start| start <= offset))
+    }
+
     /// Whether the line after an offset is a frame of a trace.
     pub(super) fn is_traced(&self, offset: u64) -> bool {
-        let next = self.starts.partition_point(|&start| start <= offset);
-        self.starts.get(next).is_some_and(|start| self.frames.binary_search(start).is_ok())
+        self.around(offset).1.first().is_some_and(|line| line.frame)
+    }
+
+    /// What the same rank writes behind a line and its trace.
+    pub(super) fn next(&self, line: &Line) -> Vec<String> {
+        let (before, behind) = self.around(line.offset);
+        let Some(own) = before.last() else { return Vec::new() };
+        // Headings of traces that stand between, and what speaks of another exception.
+        let aside = |text: &str| {
+            text.contains("(most recent call first)") || text.starts_with("Exception ignored")
+        };
+        let next = behind
+            .iter()
+            .filter(|next| next.rank.is_none() || own.rank.is_none() || next.rank == own.rank)
+            .filter(|next| next.text != own.text && !aside(&next.text))
+            .skip_while(|next| next.frame || next.text.starts_with([' ', '\t']));
+        next.take(NEXT).map(|next| next.text.clone()).collect()
+    }
+
+    /// The line before the one that begins at an offset.
+    pub(super) fn before(&self, offset: u64) -> Option<String> {
+        let (before, _) = self.around(offset.checked_sub(1)?);
+        before.last().map(|line| line.text.clone())
     }
 
     /// Those of the last lines that are not told of: that hold none of the offsets `told` (in order),
@@ -101,12 +140,12 @@ impl Ending {
             let next = self.starts.get(index + 1).copied().unwrap_or(u64::MAX);
             let at = told.partition_point(|&offset| offset < start);
             let is_told = told.get(at).is_some_and(|&offset| offset < next);
-            let (rank, of_failure) = self.lines.get(index).copied().unwrap_or_default();
+            let line = &self.lines[index];
             if !is_told
-                && !of_failure
+                && !line.of_failure
                 && !spans.iter().any(|(first, last)| (*first..=*last).contains(&start))
             {
-                others.push((start, rank));
+                others.push((start, line.rank));
             }
         }
         Others(others)
@@ -148,22 +187,23 @@ impl Ending {
         }
         tail.reverse();
         let kept = &starts[starts.len().saturating_sub(COUNTED + 1)..];
-        let texts: Vec<(Option<u64>, String)> = kept
+        let mut lines: Vec<Counted> = kept
             .iter()
             .map(|&start| {
                 let raw = &bytes[start..];
                 let raw = &raw[..memchr(b'\n', raw).unwrap_or(raw.len()).min(FORM)];
                 let line = clean_line(raw);
                 let (rank, text) = rank::strip(&line, labelled);
-                (rank, text.to_owned())
+                let (text, frame) = (text.to_owned(), trace::is_frame(text));
+                Counted { rank, text, frame, of_failure: false }
             })
             .collect();
-        let frames = kept.iter().zip(&texts).filter(|(_, (_, text))| trace::is_frame(text));
-        let frames = frames.map(|(&start, _)| from + start as u64).collect();
-        let of_failure = trace::of_failure(texts.iter().map(|(_, text)| text.as_str()));
-        let lines = texts.iter().map(|(rank, _)| *rank).zip(of_failure).collect();
+        let of_failure = trace::of_failure(lines.iter().map(|line| line.text.as_str()));
+        for (line, of_failure) in lines.iter_mut().zip(of_failure) {
+            line.of_failure = of_failure;
+        }
         let starts = kept.iter().map(|&start| from + start as u64).collect();
-        Self { tail, starts, lines, frames }
+        Self { tail, starts, lines }
     }
 }
 

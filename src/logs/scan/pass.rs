@@ -263,8 +263,15 @@ impl<'s> Pass<'s> {
     fn keep(&mut self, line: &Line, text: &str, block: Option<usize>, found: &[(usize, usize)]) {
         for &(literal, at) in found {
             let line = Line { text: cut(text, at), ..line.clone() };
-            let (lines_after, other_lines_after, traced) = (0, 0, false);
-            let hit = Hit { literal, line, block, lines_after, other_lines_after, traced };
+            let hit = Hit {
+                literal,
+                line,
+                block,
+                lines_after: 0,
+                other_lines_after: 0,
+                traced: false,
+                next: Vec::new(),
+            };
             if self.first[literal].len() < KEPT {
                 self.first[literal].push(hit);
             } else {

@@ -213,6 +213,7 @@ impl Tracebacks {
             leads_to: None,
             ignored,
             lines_after: 0,
+            heading: None,
         };
         let foreign = 0;
         let adjacent = true;
