@@ -1,26 +1,21 @@
 //! Who, what, where and when used the cluster and wasted it?
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::past::Wanted;
 use super::scope::{self, Scope};
 use super::sizing::Reclaimable;
 use super::stats::{
-    Amount, EnergyNotes, LogsRead, Meter, Question, Rate, by_waste, cause, no_cause, rate, stats,
+    Amount, EnergyNotes, LogsRead, Meter, Question, Rate, by_waste, counter, rate, stats,
 };
 use super::{AnswerError, World, mask};
-use crate::classify::Rules;
 use crate::history::breakdown::{Dimension, Group, breakdown};
 use crate::history::reclaim::{Freed, reclaimable};
 use crate::history::sizing::{Basis, sizing};
 use crate::history::workloads::workloads;
 use crate::model::{History, Idle, Notice, Run};
 use crate::text;
-
-/// What stands for a cause that nothing names.
-const UNKNOWN: &str = "unknown";
 
 /// By what the sums are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -58,8 +53,6 @@ pub struct Breakdown {
     pub groups: Vec<GroupRow>,
     /// How energy was worked out.
     pub energy: EnergyNotes,
-    /// What was measured instead, where runs had nodes to themselves.
-    pub measured: Option<Measured>,
     /// What the logs added to the causes, where they were asked for.
     pub logs: Option<LogsRead>,
     /// What the answer lacks.
@@ -88,26 +81,16 @@ pub struct GroupRow {
     pub reclaimable: Option<Reclaimable>,
 }
 
-/// Energy that meters saw.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Measured {
-    /// Kilowatt-hours of the nodes, without the machine room.
-    pub kwh: f64,
-    /// The runs: those that had their nodes to themselves.
-    pub runs: u64,
-}
-
 /// Breaks the sums of a window down.
 pub fn breakdown_by(
     world: World<'_>,
-    wanted: &Wanted,
     question: &Question,
     by: By,
 ) -> Result<Breakdown, AnswerError> {
+    let wanted = &question.past;
     let dimension = match by {
-        // The cluster tells of whole records, and cheaper without steps; files tell of runs.
-        By::Cause if wanted.files.is_empty() => return causes(world, question),
-        By::Cause => Dimension::Cause,
+        // What is told of a cause is what the plain statistics tell.
+        By::Cause => return causes(world, question),
         By::User => Dimension::User,
         By::Account => Dimension::Account,
         By::Qos => Dimension::Qos,
@@ -119,36 +102,19 @@ pub fn breakdown_by(
     let (history, has_steps) = scope::read_with_few_steps(world, wanted, &idle)?;
     let window = (wanted.filter.since.as_second(), wanted.filter.until.as_second());
     let zone = world.cluster.zone();
-    let rules = match dimension {
-        Dimension::Cause => Some(Rules::new(world.notes()?.families)),
-        _ => None,
-    };
-    let mut known = HashMap::new();
-    let mut cause = |run: &Run| {
-        // What decides is the same for most runs.
-        let facts = (run.state, run.exit, run.derived_exit, run.out_of_memory, run.reason);
-        let ask = || rules.as_ref().and_then(|rules| cause(rules, &run.as_job(&history.names)));
-        let named: &Option<String> = known.entry(facts).or_insert_with(ask);
-        named.clone().unwrap_or_else(|| UNKNOWN.to_owned())
-    };
-    let groups = breakdown(&history, dimension, window, &zone, &idle, &mut cause);
+    let groups = breakdown(&history, dimension, window, &zone, &idle);
     let freed = match dimension {
         Dimension::Account if has_steps => reclaimable_by_account(&history, &idle),
         _ => BTreeMap::new(),
     };
     let mut total = Group::default();
-    if dimension == Dimension::Cause {
-        // Only runs that failed have a cause; all together are more.
-        let all = breakdown(&history, Dimension::Partition, window, &zone, &idle, &mut cause);
-        for group in all.values() {
-            total.merge(group);
-        }
-    } else {
-        for group in groups.values() {
-            total.merge(group);
-        }
+    for group in groups.values() {
+        total.merge(group);
     }
-    let meter = Meter::new(world.config, question, !total.used.gpus.is_empty());
+    let backend = wanted.files.is_empty().then(|| world.backend());
+    let source = backend.as_ref().and_then(|backend| backend.jobs.as_ref());
+    let counter = counter(source, &total.used);
+    let meter = Meter::new(world.config, question, !total.used.load.gpus.is_empty(), counter);
     let mut all_freed = Freed::default();
     for freed in freed.values() {
         all_freed.merge(*freed);
@@ -175,13 +141,7 @@ pub fn breakdown_by(
         let text = format!("{runs} not recorded with what it held or how long: in no sum");
         notices.push(Notice::warning("unrecorded-allocation", text));
     }
-    if let Some(unknown) = groups.get(UNKNOWN).filter(|_| dimension == Dimension::Cause) {
-        let failed = total.failed.runs;
-        let notice = no_cause(unknown.failed.runs, failed, false);
-        notices.push(Notice { hint: None, ..notice });
-    }
-    #[expect(clippy::cast_precision_loss, reason = "two digits are told")]
-    let kwh = total.joules as f64 / 3_600_000.0;
+    notices.extend(meter.left_out(&total.used));
     Ok(Breakdown {
         schema: "jobwise/breakdown/1",
         scope: Scope::of(world, &wanted.filter, &history),
@@ -189,7 +149,6 @@ pub fn breakdown_by(
         total: total_row,
         groups: rows,
         energy: meter.notes(&total.used),
-        measured: (total.metered > 0).then_some(Measured { kwh, runs: total.metered }),
         logs: None,
         notices: mask::notices(notices),
     })
@@ -211,6 +170,7 @@ fn causes(world: World<'_>, question: &Question) -> Result<Breakdown, AnswerErro
     let total = GroupRow {
         cancelled: Some(stats.cancelled.clone()),
         preempted: Some(stats.preempted.clone()),
+        idle: stats.idle.clone(),
         ..bare(None, stats.failure_rate, &stats.used, &stats.wasted)
     };
     let groups = stats.causes.iter().map(|row| {
@@ -219,12 +179,11 @@ fn causes(world: World<'_>, question: &Question) -> Result<Breakdown, AnswerErro
     });
     Ok(Breakdown {
         schema: "jobwise/breakdown/1",
-        scope: Scope { since: stats.since, until: stats.until, users: stats.users.clone() },
+        scope: stats.scope.clone(),
         by: By::Cause,
         total,
         groups: groups.collect(),
         energy: stats.energy,
-        measured: None,
         logs: stats.logs,
         notices: stats.notices,
     })

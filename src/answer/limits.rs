@@ -1,9 +1,10 @@
-//! The limits of partitions and qualities of service, which every change and every size must stay
-//! within.
+//! The limits of partitions, of qualities of service and of associations, which every size must stay
+//! within; every change within those of partitions.
 //!
-//! They change only with the site's configuration. Those of each cluster are remembered for a day
-//! in our own folder, and whoever rests on remembered ones says how old they are. A refusal is
-//! never remembered, nor is anything of a cluster whose name is not known.
+//! The first two change only with the site's configuration. Those of each cluster are remembered for
+//! a day in our own folder, and whoever rests on remembered ones says how old they are. A refusal is
+//! never remembered, nor is anything of a cluster whose name is not known. Associations are asked
+//! for every time, in one question: those of all accounts, and of one user.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::World;
 use super::past::Wanted;
 use crate::history::workloads::Workload;
-use crate::model::{History, Limits, Notice, Qos, Run};
+use crate::model::{AccountUse, Caps, History, Limits, Notice, Qos, Rule, Run};
 use crate::sched::SchedError;
 use crate::sched::slurm::Jobs;
 use crate::text;
@@ -145,6 +146,7 @@ const MOST_PARTITIONS: usize = 8;
 pub(super) struct Ceilings {
     partitions: BTreeMap<String, Limits>,
     qualities: Vec<Qos>,
+    places: Vec<AccountUse>,
 }
 
 impl Ceilings {
@@ -158,7 +160,9 @@ impl Ceilings {
         let mut seen = BTreeSet::new();
         let mut names = Vec::new();
         let mut qos: BTreeMap<String, Option<&str>> = BTreeMap::new();
+        let mut users = BTreeSet::new();
         for workload in workloads {
+            users.extend(workload.user.map(|user| history.names.get(user)));
             let name = history.text(workload.partition);
             let runs = || workload.runs(history);
             // The scheduler at hand is asked, whatever cluster was named.
@@ -203,7 +207,8 @@ impl Ceilings {
                 notices.extend(unknown("QOS", &names));
             }
         }
-        Self { partitions, qualities: qualities_found }
+        let places = source.map_or_else(Vec::new, |source| places(world, source, &users, notices));
+        Self { partitions, qualities: qualities_found, places }
     }
 
     /// The limits of a workload's next run: those of its last one's partition and quality of
@@ -213,8 +218,55 @@ impl Ceilings {
         let partition = history.text(workload.partition);
         let bare = || Limits { partition: partition.to_owned(), ..Limits::default() };
         let known = self.partitions.get(partition).cloned();
-        let known = known.or_else(|| (!self.qualities.is_empty()).then(bare))?;
-        Some(known.under(qos, &self.qualities))
+        let known =
+            known.or_else(|| (!self.qualities.is_empty() || !self.places.is_empty()).then(bare))?;
+        let account = last(history, workload).map_or("", |run| history.text(run.account));
+        let user = history.text(workload.user);
+        let places = Rule::of_places(&self.places, account, user, partition);
+        Some(known.under(qos, &self.qualities).charged(places))
+    }
+}
+
+/// Whether any of these limits what one job may ask for.
+fn is_limited(places: &[AccountUse]) -> bool {
+    let limits = |place: &AccountUse| {
+        place.job != Caps::default() || !place.node.is_empty() || !place.limits.tres.is_empty()
+    };
+    places.iter().any(limits)
+}
+
+/// The limits of accounts, and of the one user whose workloads these are: of several users those of
+/// the accounts alone.
+fn places(
+    world: World<'_>,
+    source: &Jobs<'_>,
+    users: &BTreeSet<&str>,
+    notices: &mut Vec<Notice>,
+) -> Vec<AccountUse> {
+    let caller = world.cluster.caller();
+    let user = match users.first() {
+        Some(only) if users.len() == 1 => Some((*only).to_owned()),
+        Some(_) => caller.name,
+        None => None,
+    };
+    let Some(user) = user else { return Vec::new() };
+    match source.places(&user) {
+        // A site may set limits and not enforce them.
+        Ok(found) if is_limited(&found) && source.enforces_limits() == Some(false) => Vec::new(),
+        Ok(found) => {
+            if users.len() > 1 {
+                let text = "the limits of users' own associations are not checked, those of their \
+                            accounts are";
+                let hint = "sizing -u NAME checks those of one user";
+                notices.push(Notice::info("no-limits", text).hint(hint));
+            }
+            found
+        }
+        Err(error) => {
+            let text = format!("the limits of associations are not checked: {error}");
+            notices.push(Notice::info("no-limits", text));
+            Vec::new()
+        }
     }
 }
 

@@ -99,14 +99,14 @@ pub struct Sums {
     pub flagged_rate: Option<f64>,
     /// Failed runs among those that completed or failed: what `stats` tells.
     pub failure_rate: Option<f64>,
-    /// Core-hours.
-    pub core_hours: f64,
-    /// GPU-hours.
-    pub gpu_hours: f64,
+    /// Core-hours; `None` where no record says what its run held.
+    pub core_hours: Option<f64>,
+    /// GPU-hours; `None` where no record says whether its run held any.
+    pub gpu_hours: Option<f64>,
     /// Core-hours of those that failed or hung.
-    pub wasted_core_hours: f64,
+    pub wasted_core_hours: Option<f64>,
     /// GPU-hours of those that failed or hung.
-    pub wasted_gpu_hours: f64,
+    pub wasted_gpu_hours: Option<f64>,
     /// Runs whose record does not say what they held: in no hours.
     pub unrecorded: u64,
     /// The share of the use of all runs, a GPU counted as 16 cores.
@@ -205,6 +205,10 @@ pub(super) fn rank(ranked: &mut [(Workload, Summary)], sort: Sort) {
 
 impl Sums {
     fn of(summary: &Summary, cost: u64) -> Self {
+        // Of no run nothing was held, and nothing is known where every run is unrecorded.
+        let known = |unrecorded: u64, seconds: u64| {
+            (unrecorded < summary.ended || summary.ended == 0).then(|| scope::hours(seconds))
+        };
         Self {
             runs: summary.ended,
             completed: summary.completed,
@@ -218,10 +222,10 @@ impl Sums {
             running: summary.running,
             flagged_rate: scope::share(summary.flagged, summary.ended),
             failure_rate: scope::share(summary.failed, summary.failed + summary.completed),
-            core_hours: scope::hours(summary.core_seconds),
-            gpu_hours: scope::hours(summary.gpu_seconds),
-            wasted_core_hours: scope::hours(summary.wasted_core_seconds),
-            wasted_gpu_hours: scope::hours(summary.wasted_gpu_seconds),
+            core_hours: known(summary.unrecorded, summary.core_seconds),
+            gpu_hours: known(summary.unrecorded_gpus, summary.gpu_seconds),
+            wasted_core_hours: known(summary.unrecorded, summary.wasted_core_seconds),
+            wasted_gpu_hours: known(summary.unrecorded_gpus, summary.wasted_gpu_seconds),
             unrecorded: summary.unrecorded,
             cost_share: scope::share(summary.cost(), cost),
             first: scope::moment(summary.first),

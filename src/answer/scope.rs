@@ -33,18 +33,30 @@ impl Scope {
         let first = moment(starts).unwrap_or(Timestamp::UNIX_EPOCH);
         let since = if filter.since == Timestamp::MIN { first } else { filter.since };
         let last = moment(ends.map(|end| end.saturating_add(1))).unwrap_or(since);
-        let until = if filter.until == Timestamp::MAX { last } else { filter.until };
+        // Nothing may have ended since.
+        let until = if filter.until == Timestamp::MAX { last.max(since) } else { filter.until };
         let users = match &filter.users {
             // Whose files those are nobody says.
             Users::All => None,
-            Users::Named(names) => Some(names.clone()),
+            Users::Named(names) => {
+                let name = |given: &String| given.parse().ok().and_then(|uid| login(history, uid));
+                Some(names.iter().map(|given| name(given).unwrap_or(given.clone())).collect())
+            }
             Users::Me => {
+                // The number was asked for; the name may only be what the environment says.
                 let caller = world.cluster.caller();
-                Some(vec![caller.name.unwrap_or_else(|| caller.uid.to_string())])
+                let name = login(history, caller.uid).or(caller.name);
+                Some(vec![name.unwrap_or_else(|| caller.uid.to_string())])
             }
         };
         Self { since: second(since), until: second(until), users }
     }
+}
+
+/// The name that the records have of a user's number.
+fn login(history: &History, uid: u32) -> Option<String> {
+    let run = history.runs.iter().find(|run| run.user.is_some() && run.uid.get() == Some(uid))?;
+    Some(history.text(run.user).to_owned())
 }
 
 /// Reads the history that an answer is about.
@@ -59,7 +71,7 @@ pub(super) fn read(world: World<'_>, wanted: &Wanted) -> Result<History, AnswerE
 
 /// What steps used is asked for unasked of so many runs at most: that takes about a second. Of all
 /// runs of a cluster it would take ten times as long as the runs alone.
-const FEW: usize = 5000;
+pub(super) const FEW: usize = 5000;
 
 /// As [`read`], and of a cluster also what the steps of those runs used that may have done nothing,
 /// if that was asked for or they are few. Says whether that is known, and if not, how to know it.
@@ -101,7 +113,8 @@ pub(super) fn add_steps(
     history: &mut History,
     of: impl Fn(&Run) -> bool,
 ) -> Result<(), AnswerError> {
-    if !wanted.files.is_empty() || wanted.depth == Depth::Steps {
+    let known = !wanted.files.is_empty() || wanted.depth == Depth::Steps;
+    if known || !history.runs.iter().any(&of) {
         return Ok(());
     }
     let backend = world.backend();

@@ -1,6 +1,9 @@
 //! What should the next run ask for?
 
-use std::collections::{BTreeMap, BTreeSet};
+mod evidence;
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -9,11 +12,14 @@ use super::overview::{Sort, rank};
 use super::past::Wanted;
 use super::scope::{self, Scope, WorkloadName};
 use super::{AnswerError, World, mask};
-use crate::history::Summary;
 use crate::history::reclaim::{Followed, Freed, followed, reclaimable};
 use crate::history::sizing::{Advice, Amount, Basis, Flag, Verdict, sizing};
 use crate::history::workloads::{Workload, fold, workloads};
-use crate::model::{Notice, Run};
+use crate::history::{Summary, cost};
+use crate::model::{History, Notice, Run};
+use crate::sched::Depth;
+use crate::text;
+use evidence::Evidence;
 
 /// What is asked.
 #[derive(Debug, Clone)]
@@ -40,6 +46,8 @@ pub struct Sized {
     /// Whose, and when.
     #[serde(flatten)]
     pub scope: Scope,
+    /// The names of workloads that were asked for; an empty list is all.
+    pub asked_for: Vec<String>,
     /// The share of runs that may not fit, before headroom.
     pub risk: f64,
     /// Workloads that were looked at.
@@ -50,6 +58,8 @@ pub struct Sized {
     pub about_right: usize,
     /// Of these: with too little evidence on every option.
     pub without_evidence: usize,
+    /// Of these: so many runs of others come before them that what theirs used was not asked.
+    pub not_judged: usize,
     /// The workloads, as many as were asked for.
     pub workloads: Vec<SizedWorkload>,
     /// What all ended runs would have left free with the advice, by account; not the excess of time
@@ -151,47 +161,45 @@ pub struct FollowedRow {
 /// Advises on the workloads of a window.
 pub fn sized(world: World<'_>, question: &Question) -> Result<Sized, AnswerError> {
     let mut history = scope::read(world, &question.past)?;
-    if !question.workloads.is_empty() {
-        let jobs: BTreeSet<u32> = workloads(&history)
-            .iter()
-            .filter(|workload| is_wanted(workload, &question.workloads))
-            .flat_map(|workload| workload.runs(&history).map(|run| run.number))
-            .collect();
-        scope::add_steps(world, &question.past, &mut history, |run| jobs.contains(&run.number))?;
-    }
     let basis = Basis { risk: question.risk, idle: scope::idle(world.config) };
-    let mut ranked: Vec<(Workload, Summary)> = workloads(&history)
-        .into_iter()
-        .filter(|workload| is_wanted(workload, &question.workloads))
-        .map(|workload| {
-            let mut summary = Summary::default();
-            workload.runs(&history).for_each(|run| summary.add(run, &basis.idle));
-            (workload, summary)
-        })
-        .filter(|(_, summary)| summary.ended > 0)
-        .collect();
-    rank(&mut ranked, question.sort);
+    let whole = !question.past.files.is_empty() || question.past.depth == Depth::Steps;
+    let evidence = if whole {
+        Evidence::all()
+    } else {
+        Evidence::of(&ranked(&history, question, &basis), &history, question.risk)
+    };
+    scope::add_steps(world, &question.past, &mut history, |run| evidence.holds(run))?;
+    let ranked = ranked(&history, question, &basis);
     let mut notices = history.notices.clone();
     let judged = ranked.iter().map(|(workload, _)| workload);
     let limits = Ceilings::ask(world, &question.past, &history, judged, &mut notices);
     let mut report = Sized {
         schema: "jobwise/sizing/1",
         scope: Scope::of(world, &question.past.filter, &history),
+        asked_for: question.workloads.iter().map(|name| text::masked(name)).collect(),
         risk: question.risk,
         workload_count: ranked.len(),
         to_change: 0,
         about_right: 0,
         without_evidence: 0,
+        not_judged: 0,
         workloads: Vec::new(),
         reclaimable: Vec::new(),
         notices: Vec::new(),
     };
     let mut freed: BTreeMap<String, Freed> = BTreeMap::new();
+    let mut shortened = 0;
     for (workload, summary) in &ranked {
-        let runs: Vec<&Run> = workload.runs(&history).collect();
+        let all: Vec<&Run> = workload.runs(&history).collect();
+        let runs: Vec<&Run> = all.iter().copied().filter(|run| evidence.holds(run)).collect();
+        if runs.is_empty() {
+            report.not_judged += 1;
+            continue;
+        }
+        shortened += usize::from(runs.len() < all.len());
         let most = limits.of(&history, workload);
         let advice = sizing(&runs, &history, most.as_ref(), &basis);
-        for (account, more) in reclaimable(&runs, &history, &advice) {
+        for (account, more) in reclaimable(&all, &history, &advice) {
             freed.entry(account).or_default().merge(more);
         }
         let changes =
@@ -217,13 +225,28 @@ pub fn sized(world: World<'_>, question: &Question) -> Result<Sized, AnswerError
             });
         }
     }
+    let mut freed: Vec<(String, Freed)> = freed.into_iter().collect();
+    freed.sort_by_key(|(_, freed)| Reverse(cost(freed.core_seconds, freed.gpu_seconds)));
     report.reclaimable = freed.into_iter().map(FreedRow::from).collect();
-    report.reclaimable.sort_by(|a, b| {
-        let cost = |row: &FreedRow| row.freed.core_hours + 16.0 * row.freed.gpu_hours;
-        cost(b).total_cmp(&cost(a))
-    });
+    notices.extend(evidence.told(shortened, report.not_judged));
     report.notices = mask::notices(notices);
     Ok(report)
+}
+
+/// The workloads that are asked about, in the order asked for.
+fn ranked(history: &History, question: &Question, basis: &Basis) -> Vec<(Workload, Summary)> {
+    let mut ranked: Vec<(Workload, Summary)> = workloads(history)
+        .into_iter()
+        .filter(|workload| is_wanted(workload, &question.workloads))
+        .map(|workload| {
+            let mut summary = Summary::default();
+            workload.runs(history).for_each(|run| summary.add(run, &basis.idle));
+            (workload, summary)
+        })
+        .filter(|(_, summary)| summary.ended > 0)
+        .collect();
+    rank(&mut ranked, question.sort);
+    ranked
 }
 
 /// Whether a workload has one of the names given: as it is, without its numbers, or without the

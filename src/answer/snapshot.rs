@@ -207,7 +207,8 @@ fn renames(cluster: &Cluster) -> (Renames, Vec<String>) {
     // A reservation is mostly called after who has it.
     let reservations: BTreeSet<&str> = (cluster.reservations.iter().map(|held| held.name.as_str()))
         .chain(cluster.nodes.iter().filter_map(|node| node.reservation.as_deref()))
-        .chain(cluster.jobs.iter().filter_map(|job| job.reservation.as_deref()))
+        .chain(cluster.jobs.iter().filter_map(|job| job.reservation.value().map(String::as_str)))
+        .filter(|name| !name.is_empty())
         .collect();
     let told = |name: &&str| {
         let is_name =

@@ -1,35 +1,40 @@
 //! How much fails, why, and what does that waste?
 //!
-//! Sums and causes come from the records alone unless the logs are asked for too; those of the runs
-//! that held most are read then, so many and no more. What is not recorded is in no sum.
+//! Sums and causes come from the records alone unless the logs are asked for too: then those of so
+//! many failed runs are read and no more, first of those whose record names no cause, and of these
+//! first of those that held most. What is not recorded is in no sum.
 
 mod amount;
 mod logs;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use jiff::Timestamp;
+use std::collections::HashMap;
+
 use serde::Serialize;
 
-use super::scope::Scope;
-use super::{AnswerError, World};
+use super::past::Wanted;
+use super::scope::{self, Scope};
+use super::{AnswerError, World, mask};
 use crate::classify::{Facts, Rules, decide};
 use crate::history::{Carbon, Held, Method, Outcome, Outcomes, Tally};
 use crate::knowledge::Notes;
-use crate::model::{BaseState, History, Job, Notice, Outcome as Judged, Verdict};
-use crate::sched::{Filter, SchedError};
+use crate::model::{
+    BaseState, Exit, History, Job, Notice, Outcome as Judged, Run, Symbol, Verdict,
+};
+use crate::sched::SchedError;
 use crate::text;
 
-pub use amount::{Amount, AssumptionRow, EnergyNotes, Estimate, Rate};
-pub(super) use amount::{Meter, by_waste, rate};
-use logs::Candidates;
+pub use amount::{Amount, AssumptionRow, EnergyNotes, Estimate, Measured, Rate};
+pub(super) use amount::{Meter, by_waste, counter, rate};
 pub use logs::LogsRead;
+use logs::{Candidate, Candidates};
 
 /// What is asked.
 #[derive(Debug, Clone)]
 pub struct Question {
-    /// Whose jobs, and which window.
-    pub filter: Filter,
+    /// Which history.
+    pub past: Wanted,
     /// How energy is worked out.
     pub method: Method,
     /// Watts of a GPU, over the settings.
@@ -38,7 +43,8 @@ pub struct Question {
     pub cpu_watts: Option<u32>,
     /// Carbon intensity, over the settings.
     pub carbon: Option<Carbon>,
-    /// Of how many failed runs the logs are read: those that held most; `None` for no logs.
+    /// Of how many failed runs the logs are read: first of those whose record names no cause, and of
+    /// these first of those that held most; `None` for no logs.
     pub logs: Option<usize>,
 }
 
@@ -47,12 +53,9 @@ pub struct Question {
 pub struct Stats {
     /// `jobwise/stats/1`.
     pub schema: &'static str,
-    /// Begin of the window.
-    pub since: Timestamp,
-    /// End of the window, not included.
-    pub until: Timestamp,
-    /// Whose runs; `None` for everybody's.
-    pub users: Option<Vec<String>>,
+    /// Whose, and when.
+    #[serde(flatten)]
+    pub scope: Scope,
     /// How they ended.
     pub runs: Runs,
     /// Failed runs among those that completed or failed.
@@ -65,6 +68,9 @@ pub struct Stats {
     pub cancelled: Amount,
     /// What those held that made way for others, or were put back into the queue.
     pub preempted: Amount,
+    /// What those held that completed and did nothing: idle cores, or GPUs at 0 %; `None` where only
+    /// steps could tell and were not asked for.
+    pub idle: Option<Amount>,
     /// What the logs added, where they were asked for.
     pub logs: Option<LogsRead>,
     /// Failed runs by cause, the most energy first.
@@ -139,35 +145,101 @@ pub struct PartitionRow {
 
 /// Sums over the runs of a window.
 pub fn stats(world: World<'_>, question: &Question) -> Result<Stats, AnswerError> {
-    let backend = world.backend();
-    let source = backend.jobs.as_ref().ok_or(SchedError::NoScheduler)?;
     let Notes { families, errors: broken, .. } = world.notes()?;
     let rules = Rules::new(families);
+    let saved = !question.past.files.is_empty();
+    let mut folded = if saved {
+        of_files(world, question, &rules)?
+    } else {
+        of_the_cluster(world, question, &rules)?
+    };
+    let Folded { tally, counter, .. } = &folded;
+    let meter = Meter::new(world.config, question, tally.names_gpus, counter.clone());
+    let mut report = report(tally, &meter, question, folded.scope.clone());
+    report.idle = saved.then(|| meter.amount(&tally.idle));
+    report.logs = question.logs.is_some().then(|| folded.logs.told(&meter));
+    folded.notices.append(&mut folded.logs.notices);
+    folded.notices.extend(broken.iter().map(super::left_out));
+    report.notices.splice(0..0, mask::notices(folded.notices));
+    Ok(report)
+}
+
+/// The sums over a history, and how they came about.
+struct Folded {
+    tally: Tally,
+    logs: logs::Sums,
+    /// What counts energy there, where that is known.
+    counter: Option<String>,
+    scope: Scope,
+    notices: Vec<Notice>,
+}
+
+/// Record by record, while the scheduler prints them.
+fn of_the_cluster(
+    world: World<'_>,
+    question: &Question,
+    rules: &Rules,
+) -> Result<Folded, AnswerError> {
+    let filter = &question.past.filter;
+    let backend = world.backend();
+    let source = backend.jobs.as_ref().ok_or(SchedError::NoScheduler)?;
     let mut tally = Tally::default();
     let mut failed = Candidates::new(question.logs.unwrap_or(0));
-    let mut notices = source.each(&question.filter, &mut |job| {
+    let notices = source.each(filter, &mut |job| {
+        if Outcome::of(&job) != Outcome::Failed {
+            tally.add(&job, |_| None);
+            return;
+        }
+        let cause = cause(rules, &job);
         // Runs whose logs may be read wait until they were; the others are done with.
-        let done = if Outcome::of(&job) == Outcome::Failed { failed.offer(job) } else { vec![job] };
-        for job in &done {
-            tally.add(job, |job| cause(&rules, job));
+        for Candidate { job, cause } in failed.offer(Candidate { job, cause }) {
+            tally.add(&job, |_| cause);
         }
     })?;
-    let not_asked = failed.left_out;
-    let read = logs::read(world, &backend, &question.filter, failed.finish(), &mut tally, &rules)?;
-    let scope = Scope::of(world, &question.filter, &History::default());
-    let meter = Meter::new(world.config, question, tally.names_gpus);
-    let mut report = report(&tally, &meter, question.logs.is_some());
-    report.logs = question.logs.is_some().then(|| read.told(not_asked, &meter));
-    (report.since, report.until, report.users) = (scope.since, scope.until, scope.users);
-    notices.extend(read.notices);
-    notices.extend(broken.iter().map(super::left_out));
-    report.notices.splice(0..0, notices);
-    Ok(report)
+    let logs = logs::read(world, &backend, filter, failed, &mut tally)?;
+    let counter = counter(Some(source), &tally.all().held(&Outcome::ENDED));
+    let scope = Scope::of(world, filter, &History::default());
+    Ok(Folded { tally, logs, counter, scope, notices })
+}
+
+/// Files tell of runs, and nobody says whose meters counted their energy.
+fn of_files(world: World<'_>, question: &Question, rules: &Rules) -> Result<Folded, AnswerError> {
+    let history = scope::read(world, &question.past)?;
+    let mut tally = Tally::default();
+    let mut causes = RunCauses::new(rules);
+    let idle = scope::idle(world.config);
+    for run in &history.runs {
+        tally.add_run(run, &history, &idle, |run| causes.of(run, &history));
+    }
+    let scope = Scope::of(world, &question.past.filter, &history);
+    let logs = logs::Sums::default();
+    Ok(Folded { tally, logs, counter: None, scope, notices: history.notices })
+}
+
+/// The causes that the records of runs alone name. What decides is the same for most of them.
+struct RunCauses<'r> {
+    rules: &'r Rules,
+    known: HashMap<Deciding, Option<String>>,
+}
+
+/// What a run's record has that decides.
+type Deciding = (BaseState, Option<Exit>, Option<Exit>, bool, Option<Symbol>);
+
+impl<'r> RunCauses<'r> {
+    fn new(rules: &'r Rules) -> Self {
+        Self { rules, known: HashMap::new() }
+    }
+
+    fn of(&mut self, run: &Run, history: &History) -> Option<String> {
+        let facts = (run.state, run.exit, run.derived_exit, run.out_of_memory, run.reason);
+        let ask = || cause(self.rules, &run.as_job(&history.names));
+        self.known.entry(facts).or_insert_with(ask).clone()
+    }
 }
 
 /// The cause that the record alone names, by the rules of `diagnose`; where no family fits, a
 /// state that says itself what happened.
-pub(super) fn cause(rules: &Rules, job: &Job) -> Option<String> {
+fn cause(rules: &Rules, job: &Job) -> Option<String> {
     let facts = Facts { job: Some(job), logs: Vec::new(), logs_complete: false };
     let by_state = || job.state.word().to_ascii_lowercase();
     let says_why = job.state.base != BaseState::Failed;
@@ -180,8 +252,8 @@ fn family(verdict: Verdict) -> Option<String> {
     first.filter(|_| verdict.outcome == Judged::Cause).map(|first| first.family.0)
 }
 
-/// The report on a tally; whose it is and of when stands in the question.
-fn report(tally: &Tally, meter: &Meter, by_logs: bool) -> Stats {
+/// The report on a tally.
+fn report(tally: &Tally, meter: &Meter, question: &Question, scope: Scope) -> Stats {
     let outcomes = tally.all();
     let all = outcomes.held(&Outcome::ENDED);
     let runs = runs(&outcomes, tally.failed_steps);
@@ -209,20 +281,22 @@ fn report(tally: &Tally, meter: &Meter, by_logs: bool) -> Stats {
     unknown_exits.sort_by(|a, b| b.runs.cmp(&a.runs).then_with(|| a.exit.cmp(&b.exit)));
     Stats {
         schema: "jobwise/stats/1",
-        since: Timestamp::UNIX_EPOCH,
-        until: Timestamp::UNIX_EPOCH,
-        users: None,
+        scope,
         failure_rate: rate(runs.failed, runs.completed),
         used: meter.amount(&all),
         wasted: meter.amount(&outcomes.held(&[Outcome::Failed])),
         cancelled: meter.amount(&outcomes.held(&[Outcome::Cancelled])),
         preempted: meter.amount(&outcomes.held(&[Outcome::Preempted, Outcome::Requeued])),
+        idle: None,
         logs: None,
         causes,
         unknown_exits,
         partitions,
         energy: meter.notes(&all),
-        notices: notices(&runs, &all, tally, by_logs),
+        notices: notices(&runs, &all, tally, question)
+            .into_iter()
+            .chain(meter.left_out(&all))
+            .collect(),
         runs,
     }
 }
@@ -256,22 +330,23 @@ fn partition(meter: &Meter, name: Option<&str>, outcomes: &Outcomes) -> Option<P
 }
 
 /// Runs whose cause is not known, and what would say more.
-pub(super) fn no_cause(unknown: u64, failed: u64, by_logs: bool) -> Notice {
-    let (who, hint) = if by_logs {
-        ("neither the record nor a log that was read", "jobwise diagnose JOB reads all of its logs")
+fn no_cause(unknown: u64, failed: u64, question: &Question) -> Notice {
+    let cause = format!("cause for {unknown} of {}", text::count(failed, "failed run"));
+    let (said, hint) = if question.logs.is_some() {
+        let hint = "jobwise diagnose JOB reads all of its logs";
+        (format!("neither the record nor a log that was read names a {cause}"), Some(hint))
     } else {
-        (
-            "the record alone",
-            "--logs reads the logs of those that held most; diagnose JOB those of one",
-        )
+        let hint =
+            "--logs reads their logs, of those that held most first; diagnose JOB those of one";
+        // Where the logs of a file's runs are it does not say.
+        let hint = question.past.files.is_empty().then_some(hint);
+        (format!("the record alone names no {cause}"), hint)
     };
-    let of = text::count(failed, "failed run");
-    let names = format!("{who} names a cause for {unknown} of {of}");
-    let text = if by_logs { names } else { names.replace("names a cause", "names no cause") };
-    Notice::info("cause-not-recorded", text).hint(hint)
+    let notice = Notice::info("cause-not-recorded", said);
+    hint.into_iter().fold(notice, Notice::hint)
 }
 
-fn notices(runs: &Runs, all: &Held, tally: &Tally, by_logs: bool) -> Vec<Notice> {
+fn notices(runs: &Runs, all: &Held, tally: &Tally, question: &Question) -> Vec<Notice> {
     let mut notices = Vec::new();
     if all.unrecorded > 0 {
         notices.push(Notice::warning(
@@ -295,7 +370,7 @@ fn notices(runs: &Runs, all: &Held, tally: &Tally, by_logs: bool) -> Vec<Notice>
         ));
     }
     if let Some(unknown) = tally.causes.get(&None) {
-        notices.push(no_cause(unknown.runs, runs.failed, by_logs));
+        notices.push(no_cause(unknown.runs, runs.failed, question));
     }
     if runs.completed_with_failed_step > 0 {
         let completed = text::count(runs.completed_with_failed_step, "completed run");

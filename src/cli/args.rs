@@ -325,8 +325,8 @@ pub(super) struct Stats {
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
     pub(super) format: Option<Table>,
 
-    /// Also read the logs of the failed runs that held most, of so many, at most 16 MiB of each, for
-    /// the causes and the last checkpoints
+    /// Also read the logs of so many failed runs, at most 16 MiB of each, for the causes and the last
+    /// checkpoints: first of runs whose record names no cause, and of those that held most
     #[arg(
         long,
         value_name = "RUNS",
@@ -394,6 +394,11 @@ pub(super) struct Sizing {
     /// Also show workloads with nothing to change
     #[arg(long)]
     pub(super) all: bool,
+
+    /// Ask what the steps of all runs used, also of more than 5000: else of the last of each
+    /// workload
+    #[arg(long)]
+    pub(super) steps: bool,
 
     /// How many workloads to show; 0 for all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]

@@ -203,12 +203,9 @@ fn run(mut cli: Cli) -> Result<Exit, Failure> {
     }
     if global.demo
         && let Command::Stats(args) = &cli.command
-        && args.by.is_none()
-        && args.past.from.is_empty()
+        && args.logs.is_some()
     {
-        note(
-            "these are the demo cluster's few recorded jobs; with --by its history of 90 days is asked",
-        );
+        note("the demo cluster has logs of its few recorded jobs only, not of its 90 days");
     }
     if global.demo && capacity::is_asked(&cli.command) {
         replay.join(DEMO_CLUSTER)?;

@@ -16,8 +16,8 @@ use crate::history::{Carbon, Method};
 use crate::render::Format;
 use crate::sched::{Depth, Filter, Users};
 
-/// The history that a command is about, where the demo cluster answers it with that of 90 days: its
-/// plain statistics are of the recorded jobs, which have causes.
+/// The history that a command is about, where the demo cluster answers it with that of 90 days: logs
+/// are only of the recorded jobs.
 pub(super) fn of_the_demo(command: &mut Command) -> Option<&mut args::Past> {
     let past = match command {
         Command::Overview(args) => &mut args.past,
@@ -25,7 +25,7 @@ pub(super) fn of_the_demo(command: &mut Command) -> Option<&mut args::Past> {
         Command::Patterns(args) => &mut args.past,
         Command::Reliability(args) => &mut args.past,
         Command::Export(args) => &mut args.past,
-        Command::Stats(args) if args.by.is_some() && args.logs.is_none() => &mut args.past,
+        Command::Stats(args) if args.logs.is_none() => &mut args.past,
         Command::Health(args) if args.history => &mut args.past,
         _ => return None,
     };
@@ -62,8 +62,7 @@ pub(super) fn sizing(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let question = sizing::Question {
-        // Of a named workload the steps of its runs are enough.
-        past: wanted(world, &args.past, depth(args.workloads.is_empty()))?,
+        past: wanted(world, &args.past, depth(args.steps))?,
         workloads: args.workloads.clone(),
         risk: args.risk.unwrap_or(Basis::RISK),
         sort: sort(args.sort),
@@ -186,9 +185,9 @@ pub(super) fn wanted(world: World<'_>, args: &args::Past, depth: Depth) -> Resul
     Ok(Wanted { filter, depth, files: args.from.clone(), columns: args.columns.clone() })
 }
 
-fn question(args: &args::Stats, filter: Filter) -> Question {
+fn question(args: &args::Stats, past: Wanted) -> Question {
     Question {
-        filter,
+        past,
         logs: args.logs.map(|runs| runs as usize),
         method: match args.method {
             EnergyMethod::Estimate => Method::Estimate,
@@ -232,11 +231,8 @@ pub(super) fn statistics(
     args: &args::Stats,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let history = wanted(world, &args.past, depth(args.steps))?;
-    let question = question(args, history.filter.clone());
-    // Files tell of runs and not of whole records, which the plain statistics judge.
-    let apart = args.format.is_some() || !history.files.is_empty();
-    let Some(by) = args.by.or_else(|| apart.then_some(args::By::Partition)) else {
+    let question = question(args, wanted(world, &args.past, depth(args.steps))?);
+    let Some(by) = args.by.or(args.format.map(|_| args::By::Partition)) else {
         printer.print(&answer::stats::stats(world, &question)?)?;
         return Ok(Exit::Answered);
     };
@@ -244,7 +240,7 @@ pub(super) fn statistics(
         let message = "the logs tell causes, and the sums are by something else".to_owned();
         return Err(usage(message, "--by cause, or neither --by nor --format"));
     }
-    let sums = breakdown_by(world, &history, &question, dimension(by))?;
+    let sums = breakdown_by(world, &question, dimension(by))?;
     match args.format {
         None => printer.print(&sums)?,
         Some(args::Table::Csv) => print_csv(&sums)?,

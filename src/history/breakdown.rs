@@ -24,8 +24,6 @@ pub enum Dimension {
     Gpu,
     /// The week in which it ended, by its Monday.
     Week,
-    /// Why it failed; runs that did not fail are in no group.
-    Cause,
 }
 
 /// What the ended runs of a group held, by what came of it.
@@ -43,10 +41,6 @@ pub struct Group {
     pub idle: Held,
     /// Completed runs.
     pub completed: u64,
-    /// Joules that were measured, of runs that had their nodes to themselves.
-    pub joules: u64,
-    /// How many runs these are of.
-    pub metered: u64,
 }
 
 impl Group {
@@ -65,10 +59,6 @@ impl Group {
             Outcome::Preempted | Outcome::Requeued => self.preempted.merge(held),
             _ => {}
         }
-        if let Some(joules) = metered(run) {
-            self.joules = self.joules.saturating_add(joules);
-            self.metered += 1;
-        }
     }
 
     /// Adds what another group held.
@@ -79,8 +69,6 @@ impl Group {
         self.preempted.merge(&other.preempted);
         self.idle.merge(&other.idle);
         self.completed += other.completed;
-        self.joules = self.joules.saturating_add(other.joules);
-        self.metered += other.metered;
     }
 }
 
@@ -89,16 +77,6 @@ pub fn is_idle(run: &Run, idle: &Idle) -> bool {
     let holds_gpus = run.gpus.get().is_some_and(|gpus| gpus > 0);
     let long = run.elapsed.get().is_some_and(|elapsed| elapsed >= idle.least_seconds);
     run.is_hang(idle) == Some(true) || (holds_gpus && long && run.gpu_permille.get() == Some(0))
-}
-
-/// The joules of a run, where they are its own and can be true: it had its nodes to itself, and they
-/// drew what a node can draw, from an idle small one to one full of GPUs.
-pub fn metered(run: &Run) -> Option<u64> {
-    const WATTS: (u64, u64) = (20, 15_000);
-    let joules = run.joules.get().filter(|_| run.exclusive == Some(true))?;
-    let node_seconds = run.node_seconds().filter(|seconds| *seconds > 0)?;
-    let watts = joules / node_seconds;
-    (WATTS.0..=WATTS.1).contains(&watts).then_some(joules)
 }
 
 /// The groups of a dimension by name; of no name where the record has none. Runs that have not
@@ -110,7 +88,6 @@ pub fn breakdown(
     (since, until): (i64, i64),
     zone: &TimeZone,
     idle: &Idle,
-    cause: &mut dyn FnMut(&Run) -> String,
 ) -> BTreeMap<String, Group> {
     let mut by_symbol: HashMap<Option<Symbol>, Group> = HashMap::new();
     let mut by_text: BTreeMap<String, Group> = BTreeMap::new();
@@ -128,12 +105,6 @@ pub fn breakdown(
                 match by_text.get_mut(week) {
                     Some(group) => group.add(run, &held, idle),
                     None => by_text.entry(week.to_owned()).or_default().add(run, &held, idle),
-                }
-                continue;
-            }
-            Dimension::Cause => {
-                if Outcome::of_run(run) == Outcome::Failed {
-                    by_text.entry(cause(run)).or_default().add(run, &held, idle);
                 }
                 continue;
             }
@@ -213,13 +184,9 @@ mod tests {
         }
     }
 
-    fn state(run: &Run) -> String {
-        run.state.word().to_owned()
-    }
-
     fn groups(runs: Vec<Run>, dimension: Dimension) -> BTreeMap<String, Group> {
         let history = History { runs, ..History::default() };
-        breakdown(&history, dimension, ALWAYS, &TimeZone::UTC, &IDLE, &mut state)
+        breakdown(&history, dimension, ALWAYS, &TimeZone::UTC, &IDLE)
     }
 
     #[test]
@@ -244,17 +211,6 @@ mod tests {
     }
 
     #[test]
-    fn only_what_failed_has_a_cause() {
-        use BaseState::{Cancelled, Completed, Failed, Timeout};
-        let runs = [Completed, Failed, Cancelled, Timeout, Failed];
-        let runs = runs.into_iter().zip(1..).map(|(state, number)| run(number, state, 1_000_000));
-        let groups = groups(runs.collect(), Dimension::Cause);
-        let told: Vec<(&str, u64)> =
-            groups.iter().map(|(cause, group)| (cause.as_str(), group.failed.runs)).collect();
-        assert_eq!(told, [("FAILED", 2), ("TIMEOUT", 1)]);
-    }
-
-    #[test]
     fn a_week_begins_on_monday_in_the_site_s_zone() {
         // 2026-11-30 is a Monday; its midnight is 1,795,996,800.
         const MONDAY: u32 = 1_795_996_800;
@@ -269,7 +225,7 @@ mod tests {
         assert_eq!(told, [("2026-11-23", 1), ("2026-11-30", 2)]);
         let history = History { runs, ..History::default() };
         let east = TimeZone::fixed(jiff::tz::offset(1));
-        let weeks = breakdown(&history, Dimension::Week, ALWAYS, &east, &IDLE, &mut state);
+        let weeks = breakdown(&history, Dimension::Week, ALWAYS, &east, &IDLE);
         assert_eq!(weeks["2026-11-30"].used.runs, 2);
         assert_eq!(weeks["2026-12-07"].used.runs, 1);
     }
@@ -280,22 +236,5 @@ mod tests {
         let history = History { runs, ..History::default() };
         let runs = |since, until| ended(&history, since, until).count();
         assert_eq!((runs(5000, 6000), runs(5001, 6001), runs(0, 5000)), (1, 1, 0));
-    }
-
-    #[test]
-    fn joules_are_a_run_s_own_only_on_nodes_of_its_own() {
-        // F204, F208, F210, F211: node-level counters, weird values, several nodes.
-        // 2 nodes x 3600 s x 400 W.
-        let own = Run {
-            joules: Maybe::some(2_880_000),
-            exclusive: Some(true),
-            ..run(1, BaseState::Completed, 5000)
-        };
-        assert_eq!(metered(&own), Some(2_880_000));
-        assert_eq!(metered(&Run { exclusive: None, ..own }), None);
-        // 2 W and 40 kW are no power of a node.
-        for joules in [2 * 7200, 40_000 * 7200] {
-            assert_eq!(metered(&Run { joules: Maybe::some(joules), ..own }), None);
-        }
     }
 }

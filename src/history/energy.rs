@@ -1,18 +1,21 @@
 //! Kilowatt-hours from what was allocated.
 //!
-//! Nothing here is measured: accounting can hold joules, but those of whole nodes, and what is known
-//! of them stands in a sum of its own. Here an estimate with its range is given. Every figure it rests on is a row of
-//! `energy_constants.tsv`, with its source; a site that knows better replaces it.
+//! Where meters counted what is a run's own, an estimate takes that, and adds the machine room; it
+//! stands for all other runs, with its range. The other methods are formulas, whose figures compare
+//! with those of other tools, and know no meter. Every figure is a row of `energy_constants.tsv`,
+//! with its source; a site that knows better replaces it.
 
-use super::{Held, HostTime};
+use std::borrow::Cow;
+
+use super::{Held, HostTime, Load};
 
 const CONSTANTS: &str = include_str!("energy_constants.tsv");
 
 /// How energy is worked out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Method {
-    /// Board power by GPU type at a part load, cores, memory, the rest of the node, and the
-    /// machine room; with a range.
+    /// What meters counted; of other runs board power by GPU type at a part load, cores, memory,
+    /// and the rest of the node; the machine room. With a range.
     #[default]
     Estimate,
     /// Watts of an allocated GPU and of an allocated core, times hours, and nothing else: figures
@@ -118,6 +121,8 @@ pub struct Energy {
     pue: Figure,
     /// Of a type that is not known.
     other_gpu: Figure,
+    /// Whether what meters counted is taken.
+    metered: bool,
 }
 
 impl Energy {
@@ -142,6 +147,7 @@ impl Energy {
                 cpu_node: find("factor", "cpu-node"),
                 pue: known(site.pue).unwrap_or_else(|| find("factor", "pue")),
                 other_gpu: find("gpu", "*"),
+                metered: true,
             },
             Method::Flat => {
                 let one = Figure::exactly(1.0);
@@ -156,6 +162,7 @@ impl Energy {
                     cpu_node: one,
                     pue: one,
                     other_gpu: find("gpu", "*"),
+                    metered: false,
                 }
             }
             Method::GreenAlgorithms => {
@@ -171,6 +178,7 @@ impl Energy {
                     cpu_node: one,
                     pue: known(site.pue).unwrap_or_else(|| find("green", "pue")),
                     other_gpu: find("green", "gpu"),
+                    metered: false,
                 }
             }
         }
@@ -189,12 +197,43 @@ impl Energy {
             let memory = amount(share.mib_seconds).times(gigabytes).times(self.memory);
             amount(share.core_seconds).times(self.core).plus(memory)
         };
-        let gpus = held.gpus.iter().fold(Figure::exactly(0.0), |sum, (name, seconds)| {
+        let load = self.load(held);
+        let gpus = load.gpus.iter().fold(Figure::exactly(0.0), |sum, (name, seconds)| {
             sum.plus(amount(*seconds).times(self.board(name)).times(self.gpu_load))
         });
-        let with_gpus = gpus.plus(rest(held.beside_gpus)).times(self.gpu_node);
-        let watt_seconds = with_gpus.plus(rest(held.on_cpus).times(self.cpu_node)).times(self.pue);
+        let with_gpus = gpus.plus(rest(load.beside_gpus)).times(self.gpu_node);
+        let estimated = with_gpus.plus(rest(load.on_cpus).times(self.cpu_node));
+        let watt_seconds = estimated.plus(self.joules(held)).times(self.pue);
         Some(self.range(watt_seconds.times(Figure::exactly(1.0 / 3_600_000.0))))
+    }
+
+    /// Heeds no meter: those of the site see a part of a node only.
+    #[must_use]
+    pub fn without_meters(self) -> Self {
+        Self { metered: false, ..self }
+    }
+
+    /// What meters counted, in kilowatt-hours of the nodes alone, and its share of all; `None` where
+    /// no run's energy was measured.
+    pub fn measured(&self, held: &Held) -> Option<(f64, f64)> {
+        let kwh = self.joules(held).0[1] / 3_600_000.0;
+        let all = self.of(held)?.value / self.pue.0[1];
+        (kwh > 0.0).then(|| (kwh, kwh / all))
+    }
+
+    fn joules(&self, held: &Held) -> Figure {
+        #[expect(clippy::cast_precision_loss, reason = "two digits of it are told")]
+        let joules = if self.metered { held.metered.joules as f64 } else { 0.0 };
+        Figure::exactly(joules)
+    }
+
+    /// What it has to estimate.
+    fn load<'h>(&self, held: &'h Held) -> Cow<'h, Load> {
+        if self.metered && held.metered.runs > 0 {
+            Cow::Owned(held.unmetered())
+        } else {
+            Cow::Borrowed(&held.load)
+        }
     }
 
     /// What it rests on, as far as `held` needs it.
@@ -203,11 +242,13 @@ impl Energy {
         let mut say = |what: &str, figure: Figure, unit| {
             said.push(Assumption { what: what.to_owned(), figure: self.range(figure), unit });
         };
-        let gpus = !held.gpus.is_empty();
+        let load = self.load(held);
+        let gpus = !load.gpus.is_empty();
+        let runs = held.runs > held.metered.runs || !self.metered;
         match self.gpu_watts {
             Some(watts) if gpus => say("GPU", watts, "W"),
             _ => {
-                for name in held.gpus.keys() {
+                for name in load.gpus.keys() {
                     let what = match (name.as_str(), self.find(name)) {
                         ("", _) => "GPU of no recorded type".to_owned(),
                         (name, Some(_)) => format!("GPU {name}"),
@@ -221,14 +262,16 @@ impl Energy {
         if gpus && estimate {
             say("GPU load", self.gpu_load, "");
         }
-        say("core", self.core, "W");
-        if self.method != Method::Flat {
+        if runs {
+            say("core", self.core, "W");
+        }
+        if runs && self.method != Method::Flat {
             say("memory", self.memory, "W/GB");
         }
         if estimate && gpus {
             say("GPU node", self.gpu_node, "times");
         }
-        if estimate && held.on_cpus.core_seconds > 0 {
+        if estimate && load.on_cpus.core_seconds > 0 {
             say("CPU node", self.cpu_node, "times");
         }
         if self.method != Method::Flat {
@@ -315,6 +358,7 @@ impl Carbon {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Drawn;
 
     const HOUR: u64 = 3600;
 
@@ -325,14 +369,9 @@ mod tests {
     fn held(gpu: &str, gpu_hours: u64, core_hours: u64, gib_hours: u64) -> Held {
         let share =
             HostTime { core_seconds: core_hours * HOUR, mib_seconds: gib_hours * 1024 * HOUR };
-        let mut held = Held { runs: 1, ..Held::default() };
-        if gpu_hours > 0 {
-            held.gpus.insert(gpu.to_owned(), gpu_hours * HOUR);
-            held.beside_gpus = share;
-        } else {
-            held.on_cpus = share;
-        }
-        held
+        let gpus = (gpu_hours > 0).then(|| (gpu.to_owned(), gpu_hours * HOUR));
+        let load = Load::of(gpus.into_iter().collect(), share);
+        Held { runs: 1, load, ..Held::default() }
     }
 
     #[test]
@@ -436,11 +475,48 @@ mod tests {
         let energy = Energy::new(Method::GreenAlgorithms, &Site::default());
         let mut two = held("quantum", 2, 4, 0);
         // Ten GB are 9536.743 MiB; the sum is in whole MiB-seconds.
-        two.beside_gpus.mib_seconds = 10_000_000_000 * HOUR / (1 << 20);
+        two.load.beside_gpus.mib_seconds = 10_000_000_000 * HOUR / (1 << 20);
         let used = energy.of(&two).expect("recorded");
         near((used.value * 1e5).round() / 1e5, 0.704_69);
         assert_eq!(used.bounds, None);
         assert!(energy.missing().contains(&"the rest of the node"));
+    }
+
+    #[test]
+    fn what_a_meter_counted_replaces_the_estimate_of_its_run() {
+        // One run of 8 core-hours, metered at 2 MJ; another of 8 core-hours that nobody measured:
+        // (2 MJ + 8 x 3600 s x 5 W x 1.2) x PUE 1.56; of the estimate alone it would be twice the
+        // second term.
+        let mut metered = held("", 0, 8, 0);
+        metered.meter(Some(Drawn::Own(2_000_000)));
+        let mut both = held("", 0, 8, 0);
+        both.merge(&metered);
+        let energy = Energy::new(Method::Estimate, &Site::default());
+        let used = energy.of(&both).expect("recorded");
+        near(used.value, (2_000_000.0 + 8.0 * 3600.0 * 5.0 * 1.2) * 1.56 / 3.6e6);
+        // The meter is exact but for the machine room: PUE from 1.1 to 1.6.
+        let (low, high) = energy.of(&metered).expect("recorded").bounds.expect("a range");
+        near(low, 2.0 * 1.1 / 3.6);
+        near(high, 2.0 * 1.6 / 3.6);
+        let what = |held| energy.assumptions(held).into_iter().map(|row| row.what);
+        assert_eq!(what(&metered).collect::<Vec<_>>(), ["PUE"]);
+        assert_eq!(what(&both).collect::<Vec<_>>(), ["core", "memory", "CPU node", "PUE"]);
+        // 2 of the 2.1728 MJ, and nothing where the meters see a part of a node only.
+        let (kwh, share) = energy.measured(&both).expect("measured");
+        near(kwh, 2.0 / 3.6);
+        near(share, 2_000_000.0 / 2_172_800.0);
+        let blind = energy.clone().without_meters();
+        assert_eq!(blind.measured(&both), None);
+        near(blind.of(&both).expect("recorded").value, 2.0 * 8.0 * 0.006 * 1.56);
+        // What others on the node drew too is no measurement of the run.
+        let mut shared = held("", 0, 8, 0);
+        shared.meter(Some(Drawn::Shared(2_000_000)));
+        assert_eq!(energy.of(&shared), energy.of(&held("", 0, 8, 0)));
+        // Formulas stay formulas.
+        for method in [Method::Flat, Method::GreenAlgorithms] {
+            let formula = Energy::new(method, &Site::default());
+            assert_eq!(formula.of(&metered), formula.of(&held("", 0, 8, 0)));
+        }
     }
 
     #[test]

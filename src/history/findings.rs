@@ -445,7 +445,8 @@ fn memory_left_over(view: &View<'_>) -> Option<Finding> {
     let (used, limit) = (view.run.node_memory.get()?, view.run.memory_per_node()?);
     let share = float(used) / float(limit.max(1));
     let left = limit.saturating_sub(used);
-    let quiet = view.idle || view.run.out_of_memory || !view.is_shared();
+    let killed = view.run.out_of_memory || view.cause == Some("host_oom");
+    let quiet = view.idle || killed || !view.is_shared();
     let little = below(share, view.from.memory_percent) && left >= view.from.memory_left_bytes;
     if quiet || !view.run.is_completed() || !little {
         return None;

@@ -19,8 +19,8 @@ pub mod workloads;
 
 pub use energy::{Assumption, Carbon, Energy, Method, Range, Site};
 pub use findings::{Figure, Finding, Weight, findings};
-pub use summary::Summary;
-pub use tally::{Held, HostTime, Outcome, Outcomes, Tally};
+pub use summary::{Summary, cost};
+pub use tally::{Held, HostTime, Load, Metered, Outcome, Outcomes, Tally};
 
 /// A part of a whole; of nothing nothing.
 #[expect(clippy::cast_precision_loss, reason = "counts of runs are far below 2^53")]

@@ -3,11 +3,14 @@
 
 use crate::model::{BaseState, History, Idle, Run};
 
-use super::{Held, HostTime, Outcome};
+use super::{Held, HostTime, Load, Outcome};
 
-/// A GPU counts as so many cores where one number has to rank work that holds GPUs beside work that
-/// does not: about the cores that nodes have for each of their GPUs.
-const CORES_OF_A_GPU: u64 = 16;
+/// One number to rank what holds GPUs beside what does not, in core-seconds: a GPU counts as so many
+/// cores as nodes have for each of theirs, about.
+pub fn cost(core_seconds: u64, gpu_seconds: u64) -> u64 {
+    const CORES_OF_A_GPU: u64 = 16;
+    core_seconds.saturating_add(gpu_seconds.saturating_mul(CORES_OF_A_GPU))
+}
 
 impl Outcome {
     /// The outcome of a run.
@@ -51,16 +54,15 @@ impl Held {
             node_seconds: run.node_seconds().unwrap_or(0),
             ..held
         };
-        match run.gpu_seconds() {
-            Some(seconds) if run.gpus.get() > Some(0) => {
-                // Of several types the record does not say how many of each.
-                let name = history.text(run.gpu_type);
-                let name = if name.contains('+') { "" } else { name };
-                held.gpus.insert(name.to_owned(), seconds);
-                held.beside_gpus = share;
-            }
-            _ => held.on_cpus = share,
-        }
+        let seconds = run.gpu_seconds().filter(|_| run.gpus.get() > Some(0));
+        let gpus = seconds.map(|seconds| {
+            // Of several types the record does not say how many of each.
+            let name = history.text(run.gpu_type);
+            let name = if name.contains('+') { "" } else { name };
+            (name.to_owned(), seconds)
+        });
+        held.load = Load::of(gpus.into_iter().collect(), share);
+        held.meter(run.drawn());
         held
     }
 }
@@ -99,6 +101,8 @@ pub struct Summary {
     pub wasted_gpu_seconds: u64,
     /// Runs that are in no sum: their record does not say what they held.
     pub unrecorded: u64,
+    /// Runs that are in no sum of GPUs: their record does not say whether they held any.
+    pub unrecorded_gpus: u64,
     /// Start of the first.
     pub first: Option<u32>,
     /// Start of the last.
@@ -139,6 +143,7 @@ impl Summary {
             }
             None => self.unrecorded += 1,
         }
+        self.unrecorded_gpus += u64::from(run.gpu_seconds().is_none());
         if let Some(start) = run.started.get() {
             self.first = Some(self.first.map_or(start, |first| first.min(start)));
             self.last = self.last.max(Some(start));
@@ -162,6 +167,7 @@ impl Summary {
         self.wasted_core_seconds += other.wasted_core_seconds;
         self.wasted_gpu_seconds += other.wasted_gpu_seconds;
         self.unrecorded += other.unrecorded;
+        self.unrecorded_gpus += other.unrecorded_gpus;
         self.first = [self.first, other.first].into_iter().flatten().min();
         self.last = self.last.max(other.last);
     }
@@ -173,7 +179,7 @@ impl Summary {
 
     /// One number for what they held, to rank by.
     pub fn cost(&self) -> u64 {
-        self.core_seconds.saturating_add(self.gpu_seconds.saturating_mul(CORES_OF_A_GPU))
+        cost(self.core_seconds, self.gpu_seconds)
     }
 }
 

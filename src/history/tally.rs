@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{BaseState, Bytes, Exit, Job, Span, Tres};
+use super::breakdown::is_idle;
+use crate::model::{BaseState, Bytes, Drawn, Exit, History, Idle, Job, Known, Run, Span, Tres};
 
 /// How a run ended, or why it counts in no rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -74,14 +75,83 @@ pub struct Held {
     pub unrecorded: u64,
     /// Those of them whose record does not say how much memory they held.
     pub without_memory: u64,
+    /// Nodes held whole or in part, times seconds.
+    pub node_seconds: u64,
+    /// Everything else that they held.
+    pub load: Load,
+    /// What was measured of some of them.
+    pub metered: Metered,
+}
+
+/// What draws power, for as long as it was held.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Load {
     /// Runs that held no GPU.
     pub on_cpus: HostTime,
     /// Runs that held GPUs: what they held beside them.
     pub beside_gpus: HostTime,
-    /// Nodes held whole or in part, times seconds.
-    pub node_seconds: u64,
     /// GPU-seconds by type; of no type where the record names none.
     pub gpus: BTreeMap<String, u64>,
+}
+
+/// Energy that meters counted: of runs whose own it is ([`Drawn::Own`]).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Metered {
+    /// The runs.
+    pub runs: u64,
+    /// What their nodes drew.
+    pub joules: u64,
+    /// What these runs held, which no estimate has to stand for.
+    pub load: Load,
+    /// Other runs of which energy was recorded that is not known to be their own.
+    pub shared: u64,
+    /// Other runs of which energy was recorded that no node can draw.
+    pub absurd: u64,
+}
+
+impl Metered {
+    fn merge(&mut self, other: &Self) {
+        self.runs += other.runs;
+        self.joules = self.joules.saturating_add(other.joules);
+        self.load.merge(&other.load);
+        self.shared += other.shared;
+        self.absurd += other.absurd;
+    }
+}
+
+impl Load {
+    /// With GPUs, or beside none.
+    pub(super) fn of(gpus: BTreeMap<String, u64>, share: HostTime) -> Self {
+        let none = HostTime::default();
+        let (on_cpus, beside_gpus) = if gpus.is_empty() { (share, none) } else { (none, share) };
+        Self { on_cpus, beside_gpus, gpus }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.on_cpus.merge(other.on_cpus);
+        self.beside_gpus.merge(other.beside_gpus);
+        for (name, seconds) in &other.gpus {
+            match self.gpus.get_mut(name) {
+                Some(sum) => *sum = sum.saturating_add(*seconds),
+                None => {
+                    self.gpus.insert(name.clone(), *seconds);
+                }
+            }
+        }
+    }
+
+    /// What is left without a part of it.
+    fn without(&self, part: &Self) -> Self {
+        let rest = |name: &String, seconds: &u64| {
+            seconds.saturating_sub(part.gpus.get(name).copied().unwrap_or(0))
+        };
+        let gpus = self.gpus.iter().map(|(name, seconds)| (name.clone(), rest(name, seconds)));
+        Self {
+            on_cpus: self.on_cpus.without(part.on_cpus),
+            beside_gpus: self.beside_gpus.without(part.beside_gpus),
+            gpus: gpus.filter(|(_, seconds)| *seconds > 0).collect(),
+        }
+    }
 }
 
 /// Cores and memory, for as long as they were held.
@@ -97,6 +167,13 @@ impl HostTime {
     fn merge(&mut self, other: Self) {
         self.core_seconds = self.core_seconds.saturating_add(other.core_seconds);
         self.mib_seconds = self.mib_seconds.saturating_add(other.mib_seconds);
+    }
+
+    fn without(self, part: Self) -> Self {
+        Self {
+            core_seconds: self.core_seconds.saturating_sub(part.core_seconds),
+            mib_seconds: self.mib_seconds.saturating_sub(part.mib_seconds),
+        }
     }
 }
 
@@ -118,23 +195,34 @@ impl Held {
             mib_seconds: memory.unwrap_or(0).saturating_mul(seconds),
         };
         held.without_memory = u64::from(memory.is_none());
-        let nodes = job.allocated.count("node").or(job.nodes.get()).unwrap_or(0);
-        held.node_seconds = nodes.saturating_mul(seconds);
-        for (name, count) in gpu_types(&job.allocated) {
-            held.gpus.insert(name.to_owned(), count.saturating_mul(seconds));
-        }
-        if held.gpus.is_empty() {
-            held.on_cpus = share;
-        } else {
-            held.beside_gpus = share;
-        }
+        held.node_seconds = job.node_seconds().unwrap_or(0);
+        let gpus = gpu_types(&job.allocated).into_iter();
+        let gpus = gpus.map(|(name, count)| (name.to_owned(), count.saturating_mul(seconds)));
+        held.load = Load::of(gpus.collect(), share);
+        held.meter(job.drawn());
         held
+    }
+
+    /// Takes what was measured of one run for its energy.
+    pub(super) fn meter(&mut self, drawn: Option<Drawn>) {
+        let none = Metered::default();
+        self.metered = match drawn {
+            None => none,
+            Some(Drawn::Shared(_)) => Metered { shared: 1, ..none },
+            Some(Drawn::Absurd(_)) => Metered { absurd: 1, ..none },
+            Some(Drawn::Own(joules)) => {
+                Metered { runs: 1, joules, load: self.load.clone(), ..none }
+            }
+        };
     }
 
     /// What one run held in its last seconds.
     pub fn at_the_end(job: &Job, seconds: u64) -> Self {
-        let elapsed = job.elapsed.get().map(|all| all.as_seconds().min(seconds));
-        Self::by(&Job { elapsed: elapsed.map(Span::seconds).into(), ..job.clone() })
+        let Some(all) = job.elapsed.get().map(Span::as_seconds) else { return Self::by(job) };
+        let elapsed = Known::Value(Span::seconds(all.min(seconds)));
+        // What was measured is of the whole run.
+        let energy = if seconds < all { Known::NotGathered } else { job.energy.clone() };
+        Self::by(&Job { elapsed, energy, ..job.clone() })
     }
 
     /// Adds what others held.
@@ -142,22 +230,20 @@ impl Held {
         self.runs += other.runs;
         self.unrecorded += other.unrecorded;
         self.without_memory += other.without_memory;
-        self.on_cpus.merge(other.on_cpus);
-        self.beside_gpus.merge(other.beside_gpus);
         self.node_seconds = self.node_seconds.saturating_add(other.node_seconds);
-        for (name, seconds) in &other.gpus {
-            match self.gpus.get_mut(name) {
-                Some(sum) => *sum = sum.saturating_add(*seconds),
-                None => {
-                    self.gpus.insert(name.clone(), *seconds);
-                }
-            }
-        }
+        self.load.merge(&other.load);
+        self.metered.merge(&other.metered);
+    }
+
+    /// What those held whose energy nobody measured.
+    pub fn unmetered(&self) -> Load {
+        self.load.without(&self.metered.load)
     }
 
     /// Core-seconds; `None` when no run's record says what it held.
     pub fn core_seconds(&self) -> Option<u64> {
-        let sum = self.on_cpus.core_seconds.saturating_add(self.beside_gpus.core_seconds);
+        let Load { on_cpus, beside_gpus, .. } = &self.load;
+        let sum = on_cpus.core_seconds.saturating_add(beside_gpus.core_seconds);
         self.is_recorded().then_some(sum)
     }
 
@@ -169,7 +255,7 @@ impl Held {
 
     /// GPU-seconds; `None` when no run's record says what it held.
     pub fn gpu_seconds(&self) -> Option<u64> {
-        let sum = self.gpus.values().fold(0_u64, |sum, seconds| sum.saturating_add(*seconds));
+        let sum = self.load.gpus.values().fold(0_u64, |sum, seconds| sum.saturating_add(*seconds));
         self.is_recorded().then_some(sum)
     }
 
@@ -199,6 +285,24 @@ fn gpu_types(allocated: &Tres) -> Vec<(&str, u64)> {
     types
 }
 
+/// What the sums take of a record.
+struct Entry<'r> {
+    outcome: Outcome,
+    held: Held,
+    partition: Option<&'r str>,
+    exit: Option<Exit>,
+    derived_exit: Option<Exit>,
+}
+
+/// What a record of an outcome adds: only what is over held something.
+fn entered(outcome: Outcome, tasks: Option<u64>, held: impl FnOnce() -> Held) -> Held {
+    if Outcome::ENDED.contains(&outcome) {
+        held()
+    } else {
+        Held { runs: tasks.unwrap_or(1), ..Held::default() }
+    }
+}
+
 /// The sums over records.
 ///
 /// A record is one run: of a requeued job each run counts, of an array each task. It counts where
@@ -211,6 +315,8 @@ pub struct Tally {
     pub causes: BTreeMap<Option<String>, Held>,
     /// How the runs of no known cause exited.
     pub exits: BTreeMap<String, u64>,
+    /// Completed runs that did nothing with what they held, where steps tell.
+    pub idle: Held,
     /// Completed runs of which a step failed.
     pub failed_steps: u64,
     /// Whether any record names GPUs: else this scheduler may not count them at all.
@@ -247,25 +353,60 @@ impl Tally {
     /// Adds a record; `cause` names the cause of a failed one.
     pub fn add(&mut self, job: &Job, cause: impl FnOnce(&Job) -> Option<String>) {
         let outcome = Outcome::of(job);
-        let held = if Outcome::ENDED.contains(&outcome) {
-            Held::by(job)
-        } else {
-            // A record may be of many tasks that wait.
-            let runs = if outcome == Outcome::Pending { job.id.tasks() } else { None };
-            Held { runs: runs.unwrap_or(1), ..Held::default() }
+        // A record may be of many tasks that wait.
+        let tasks = if outcome == Outcome::Pending { job.id.tasks() } else { None };
+        let entry = Entry {
+            outcome,
+            held: entered(outcome, tasks, || Held::by(job)),
+            partition: job.partition.as_deref(),
+            exit: job.exit.get(),
+            derived_exit: job.derived_exit.get(),
         };
         self.names_gpus |= job.allocated.gpus().is_some();
+        self.enter(entry, || cause(job));
+    }
+
+    /// Adds a run of a history; a record that was never closed is in no sum.
+    pub fn add_run(
+        &mut self,
+        run: &Run,
+        history: &History,
+        idle: &Idle,
+        cause: impl FnOnce(&Run) -> Option<String>,
+    ) {
+        if run.stale {
+            return;
+        }
+        let outcome = Outcome::of_run(run);
+        let waits = outcome == Outcome::Pending;
+        let tasks = if waits { run.id(&history.names).tasks() } else { None };
+        let entry = Entry {
+            outcome,
+            held: entered(outcome, tasks, || Held::by_run(run, history)),
+            partition: run.partition.map(|name| history.names.get(name)),
+            exit: run.exit,
+            derived_exit: run.derived_exit,
+        };
+        if outcome == Outcome::Completed && is_idle(run, idle) {
+            self.idle.merge(&entry.held);
+        }
+        self.names_gpus |= run.gpus.get() > Some(0);
+        self.enter(entry, || cause(run));
+    }
+
+    fn enter(&mut self, entry: Entry<'_>, cause: impl FnOnce() -> Option<String>) {
+        let Entry { outcome, held, partition, exit, derived_exit } = entry;
         if outcome == Outcome::Failed {
-            let cause = cause(job);
+            let cause = cause();
             if cause.is_none() {
-                let exit = job.exit.get().map_or_else(|| "n/a".to_owned(), Exit::in_words);
+                let exit = exit.map_or_else(|| "n/a".to_owned(), Exit::in_words);
                 *self.exits.entry(exit).or_default() += 1;
             }
             self.causes.entry(cause).or_default().merge(&held);
         }
-        let failed_step = job.derived_exit.get().is_some_and(|exit| !exit.is_clean());
+        let failed_step = derived_exit.is_some_and(|exit| !exit.is_clean());
         self.failed_steps += u64::from(outcome == Outcome::Completed && failed_step);
-        let outcomes = self.partitions.entry(job.partition.clone()).or_default();
+        let outcomes = self.partitions.entry(partition.map(str::to_owned)).or_default();
         outcomes.0.entry(outcome).or_default().merge(&held);
     }
 
@@ -280,6 +421,7 @@ impl Tally {
         for (exit, runs) in &other.exits {
             *self.exits.entry(exit.clone()).or_default() += runs;
         }
+        self.idle.merge(&other.idle);
         self.failed_steps += other.failed_steps;
         self.names_gpus |= other.names_gpus;
     }
@@ -381,7 +523,7 @@ mod tests {
         let held = tally.all().held(&[Outcome::Failed]);
         assert_eq!((held.runs, held.unrecorded), (2, 1));
         assert_eq!((held.core_seconds(), held.gpu_seconds()), (Some(400), Some(200)));
-        assert_eq!(held.beside_gpus.mib_seconds, 102_400);
+        assert_eq!(held.load.beside_gpus.mib_seconds, 102_400);
     }
 
     #[test]

@@ -201,6 +201,10 @@ pub struct AccountUse {
     pub parent: Option<String>,
     /// Whether jobs that name no account are charged here.
     pub is_default: bool,
+    /// Limits of one job here, and how many may run at a time.
+    pub job: Caps,
+    /// The most that one job here may have on one node.
+    pub node: Tres,
     /// Limits of all jobs here together.
     pub limits: Caps,
     /// What is used of them.

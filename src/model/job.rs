@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::node::is_slice;
-use super::{Bytes, Exit, JobId, Known, NodeUse, Span, State, StepId, Tres};
+use super::{Bytes, Drawn, Exit, JobId, Known, NodeUse, Span, State, StepId, Tres};
 
 /// What an amount of memory is counted per.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -255,6 +255,18 @@ impl Job {
         #[expect(clippy::cast_precision_loss, reason = "GPUs of a job are few")]
         let count = shares.len() as f64;
         (count > 0.0).then(|| shares.iter().sum::<f64>() / count / 100.0)
+    }
+
+    /// The energy that was recorded for it.
+    pub fn drawn(&self) -> Option<Drawn> {
+        let suspended = self.suspended.get().map(Span::as_seconds);
+        Drawn::of(self.energy.get(), self.exclusive.get(), suspended, self.node_seconds())
+    }
+
+    /// Nodes times seconds that it held them, whole or in part.
+    pub fn node_seconds(&self) -> Option<u64> {
+        let nodes = self.allocated.count("node").or(self.nodes.get())?;
+        Some(nodes.saturating_mul(self.elapsed.get()?.as_seconds()))
     }
 
     /// How many GPUs it held that none of its steps ever touched: all were measured, and every number

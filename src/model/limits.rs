@@ -1,12 +1,13 @@
 //! What one job may ask for in a partition (queue): the ceiling of every suggestion.
 //!
-//! Three have a say: the partition, the size of its nodes, and the qualities of service, that of the
-//! partition before that of the job. Whatever is not set limits nothing; what could not be asked for
+//! Four have a say: the partition, the size of its nodes, the qualities of service, that of the
+//! partition before that of the job, and behind these the places in the tree of accounts: that of the
+//! user, then the accounts upwards. Whatever is not set limits nothing; what could not be asked for
 //! looks the same here, so whoever asks has to say so.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Bytes, Known, Qos, Span, Tres};
+use super::{AccountUse, Bytes, Caps, Known, Qos, Span, Tres};
 
 /// The limits of one partition, the size of its largest node, and what qualities of service allow.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -26,9 +27,76 @@ pub struct Limits {
     /// The quality of service whose limits every job in the partition has.
     #[serde(default)]
     pub qos: Option<String>,
-    /// The qualities of service whose limits a job has, the one that decides first.
+    /// The other limits that a job has, those that decide first.
     #[serde(skip)]
-    pub rules: Vec<Qos>,
+    pub rules: Vec<Rule>,
+}
+
+/// Limits that a quality of service sets, or a place in the tree of accounts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rule {
+    /// Which: "QOS short", "account physics".
+    pub name: String,
+    /// Whether it is a place in the tree: those above have a say in what all jobs together may hold,
+    /// whatever those below allow.
+    pub is_place: bool,
+    /// Limits of one job, and how many may run at a time.
+    pub job: Caps,
+    /// The most that one job may have on one node.
+    pub node: Tres,
+    /// What all jobs may hold together, so no single one more.
+    pub together: Tres,
+}
+
+impl From<&Qos> for Rule {
+    fn from(qos: &Qos) -> Self {
+        Self {
+            name: format!("QOS {}", qos.name),
+            is_place: false,
+            job: Caps { jobs: qos.user.jobs.clone(), ..qos.job.clone() },
+            node: qos.node.clone(),
+            together: qos.group.tres.clone(),
+        }
+    }
+}
+
+impl Rule {
+    /// The limits that hold for a user who charges an account, in a partition: the nearest first.
+    pub fn of_places(all: &[AccountUse], account: &str, user: &str, partition: &str) -> Vec<Self> {
+        let named = |place: &&AccountUse, name: &str| place.account.eq_ignore_ascii_case(name);
+        let own = |place: &&AccountUse| {
+            named(place, account) && place.user.as_deref() == Some(user) && !user.is_empty()
+        };
+        let here = |place: &&AccountUse| place.partition.as_deref() == Some(partition);
+        let anywhere = |place: &&AccountUse| place.partition.is_none();
+        let mut found = all.iter().filter(own);
+        let own = found.clone().find(here).or_else(|| found.find(anywhere));
+        let mut places: Vec<&AccountUse> = own.into_iter().collect();
+        let mut above = Some(account);
+        // A tree has no rings, and what is printed may hold anything.
+        while let Some(name) = above.filter(|_| places.len() <= all.len()) {
+            let place = all.iter().find(|place| place.user.is_none() && named(place, name));
+            places.extend(place);
+            above = place.and_then(|place| place.parent.as_deref());
+        }
+        places.into_iter().map(Self::from).collect()
+    }
+}
+
+impl From<&AccountUse> for Rule {
+    fn from(place: &AccountUse) -> Self {
+        let account = format!("account {}", place.account);
+        Self {
+            name: match &place.user {
+                Some(user) => format!("{user}'s association with {account}"),
+                None => account,
+            },
+            is_place: true,
+            job: place.job.clone(),
+            node: place.node.clone(),
+            together: place.limits.tres.clone(),
+        }
+    }
 }
 
 /// The most that may be asked for, and in words whose limit that is.
@@ -50,7 +118,7 @@ impl Limits {
         };
         let (partition, job) = (named(self.qos.as_deref()), named(qos));
         let over = job.is_some_and(|qos| qos.flags.iter().any(|flag| flag == "OverPartQOS"));
-        let mut rules: Vec<Qos> = partition.into_iter().chain(job).cloned().collect();
+        let mut rules: Vec<Rule> = partition.into_iter().chain(job).map(Rule::from).collect();
         if over {
             rules.reverse();
         }
@@ -58,11 +126,18 @@ impl Limits {
         Self { rules, ..self.clone() }
     }
 
+    /// With the limits of the places in the tree of accounts, which yield to those that are there.
+    #[must_use]
+    pub fn charged(mut self, places: Vec<Rule>) -> Self {
+        self.rules.extend(places);
+        self
+    }
+
     /// The longest time limit.
     pub fn longest(&self) -> Option<Most<Span>> {
         let own = self.max_time.get().map(|most| self.of_partition(most, most));
-        let by_qos = self.by_qos(|qos| qos.job.wall.get(), |most| most.to_string());
-        least([own, by_qos])
+        let by_rule = self.by_rule(|rule| rule.job.wall.get(), |most| most.to_string());
+        least([own, by_rule])
     }
 
     /// The most memory on each node of a job of so many.
@@ -82,12 +157,17 @@ impl Limits {
             value: most,
             whose: format!("nodes of partition {} have {}", self.partition, most.to_option()),
         });
-        let on_a_node =
-            self.by_qos(|qos| qos.node.memory(), |most| format!("{} on a node", most.to_option()));
-        let in_all = self
-            .by_qos(|qos| qos.job.tres.memory(), |most| format!("{} for a job", most.to_option()));
-        let in_all = in_all.map(|most| Most { value: Bytes(most.value.0 / nodes.max(1)), ..most });
-        least([allowed, there, on_a_node, in_all])
+        let on_a_node = self
+            .by_rule(|rule| rule.node.memory(), |most| format!("{} on a node", most.to_option()));
+        let each = |most: Option<Most<Bytes>>| {
+            most.map(|most| Most { value: Bytes(most.value.0 / nodes.max(1)), ..most })
+        };
+        let in_all = self.by_rule(
+            |rule| rule.job.tres.memory(),
+            |most| format!("{} for a job", most.to_option()),
+        );
+        let together = self.together(Tres::memory, Bytes::to_option);
+        least([allowed, there, on_a_node, each(in_all), each(together)])
     }
 
     /// The most CPUs on each node of a job of so many.
@@ -97,7 +177,7 @@ impl Limits {
             whose: format!("nodes of partition {} have {most} CPUs", self.partition),
         });
         let on_a_node =
-            self.by_qos(|qos| qos.node.count("cpu"), |most| format!("{most} CPUs on a node"));
+            self.by_rule(|rule| rule.node.count("cpu"), |most| format!("{most} CPUs on a node"));
         let in_all = self.in_all("cpu", "CPUs");
         let in_all = in_all.map(|most| Most { value: most.value / nodes.max(1), ..most });
         least([there, on_a_node, in_all])
@@ -108,10 +188,17 @@ impl Limits {
         self.in_all("node", "nodes")
     }
 
-    /// What a quality of service allows a job of one resource.
+    /// The most tasks of an array at a time.
+    pub fn jobs_at_a_time(&self) -> Option<Most<u64>> {
+        self.by_rule(|rule| rule.job.jobs.get(), |most| format!("{most} running jobs"))
+    }
+
+    /// What a job may have of one resource.
     fn in_all(&self, resource: &str, name: &str) -> Option<Most<u64>> {
         let of: &dyn Fn(&Tres) -> Option<u64> = &|tres| tres.count(resource);
-        self.by_qos(|qos| of(&qos.job.tres), |most| format!("{most} {name} for a job"))
+        let of_a_job =
+            self.by_rule(|rule| of(&rule.job.tres), |most| format!("{most} {name} for a job"));
+        least([of_a_job, self.together(of, |most| format!("{most} {name}"))])
     }
 
     fn of_partition<T>(&self, value: T, told: impl std::fmt::Display) -> Most<T> {
@@ -119,17 +206,34 @@ impl Limits {
     }
 
     /// The first rule that sets a limit is the one that counts.
-    fn by_qos<T: Copy>(
+    fn by_rule<T: Copy>(
         &self,
-        limit: impl Fn(&Qos) -> Option<T>,
+        limit: impl Fn(&Rule) -> Option<T>,
         told: impl Fn(T) -> String,
     ) -> Option<Most<T>> {
-        self.rules.iter().find_map(|qos| {
-            let value = limit(qos)?;
-            let whose = format!("QOS {} allows {} at most", qos.name, told(value));
-            Some(Most { value, whose })
-        })
+        self.rules.iter().find_map(|rule| Some(allows(rule, limit(rule)?, &told)))
     }
+
+    /// What all jobs may hold together: by the first quality of service that says it, else by the
+    /// place that allows least.
+    fn together<T: Copy + Ord>(
+        &self,
+        limit: impl Fn(&Tres) -> Option<T>,
+        told: impl Fn(T) -> String,
+    ) -> Option<Most<T>> {
+        let told = |most| format!("{} for all jobs together", told(most));
+        let mut found = self
+            .rules
+            .iter()
+            .filter_map(|rule| Some((rule.is_place, allows(rule, limit(&rule.together)?, told))));
+        let by_qos = found.clone().find(|(is_place, _)| !is_place);
+        let least = by_qos.or_else(|| found.by_ref().min_by_key(|(_, most)| most.value))?;
+        Some(least.1)
+    }
+}
+
+fn allows<T: Copy>(rule: &Rule, value: T, told: impl Fn(T) -> String) -> Most<T> {
+    Most { value, whose: format!("{} allows {} at most", rule.name, told(value)) }
 }
 
 fn least<T: Ord + Copy, const N: usize>(limits: [Option<Most<T>>; N]) -> Option<Most<T>> {
@@ -155,8 +259,12 @@ mod tests {
     }
 
     fn partition() -> Limits {
+        partition_limits("batch")
+    }
+
+    fn partition_limits(name: &str) -> Limits {
         Limits {
-            partition: "batch".to_owned(),
+            partition: name.to_owned(),
             max_time: Known::Value(Span::seconds(24 * 3600)),
             node_memory: Known::Value(Bytes(250 * Bytes::GIB)),
             node_cpus: Known::Value(64),
@@ -181,6 +289,56 @@ mod tests {
         assert_eq!(time, "QOS part allows 08:00:00 at most");
         assert_eq!((value, whose), cpus);
         assert_eq!(told(&["OverPartQOS"]).0, "QOS mine allows 12:00:00 at most");
+    }
+
+    /// `man sacctmgr`, RESOURCE LIMITS: a limit of a quality of service overrides that of the
+    /// association, the user's that of the account; what a whole account may hold binds all below.
+    #[test]
+    fn the_places_in_the_tree_of_accounts_come_behind_the_qualities_of_service() {
+        let place = |account: &str, user: Option<&str>, parent: Option<&str>| AccountUse {
+            account: account.to_owned(),
+            user: user.map(str::to_owned),
+            parent: parent.map(str::to_owned),
+            ..AccountUse::default()
+        };
+        let wall = |hours: u64| Caps {
+            wall: Known::Value(Span::seconds(hours * 3600)),
+            ..Caps::default()
+        };
+        let holds = |tres: &str| Caps { tres: Tres::parse(tres), ..Caps::default() };
+        let all = [
+            AccountUse { limits: holds("cpu=40"), job: wall(2), ..place("root", None, None) },
+            AccountUse {
+                limits: holds("cpu=48"),
+                job: wall(4),
+                ..place("lab", None, Some("root"))
+            },
+            AccountUse { job: wall(6), ..place("lab", Some("ada"), None) },
+            AccountUse {
+                job: wall(1),
+                partition: Some("gpu".into()),
+                ..place("lab", Some("ada"), None)
+            },
+        ];
+        let limits = |qos: &[Qos], user: &str, partition: &str| {
+            let limits = partition_limits(partition).under(Some("mine"), qos);
+            limits.charged(Rule::of_places(&all, "lab", user, partition))
+        };
+        let longest = |limits: &Limits| limits.longest().expect("a limit").whose;
+        let ada = limits(&[], "ada", "batch");
+        assert_eq!(longest(&ada), "ada's association with account lab allows 06:00:00 at most");
+        assert_eq!(longest(&limits(&[], "bob", "batch")), "account lab allows 04:00:00 at most");
+        let here = "ada's association with account lab allows 01:00:00 at most";
+        assert_eq!(longest(&limits(&[], "ada", "gpu")), here);
+        let qos = [qos("mine", 12, "", &[])];
+        assert_eq!(longest(&limits(&qos, "ada", "batch")), "QOS mine allows 12:00:00 at most");
+        // The root allows 40 CPUs in all, less than the account below it: 20 on each of two nodes.
+        let cpus = ada.cpus_per_node(2).expect("a limit");
+        assert_eq!(cpus.value, 20);
+        assert_eq!(cpus.whose, "account root allows 40 CPUs for all jobs together at most");
+        // A ring is no tree, and ends.
+        let ring = [place("a", None, Some("b")), place("b", None, Some("a"))];
+        assert!(Rule::of_places(&ring, "a", "ada", "batch").len() <= 3);
     }
 
     #[test]

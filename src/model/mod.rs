@@ -7,6 +7,7 @@
 
 mod ability;
 mod cluster;
+mod drawn;
 mod dry_run;
 mod edit;
 mod exit;
@@ -32,13 +33,14 @@ pub use cluster::{
     AccountUse, Association, Caps, Cluster, Controller, Identity, Licence, Qos, QueuedJob,
     ReadFailure, Reading, Reservation, Share,
 };
+pub use drawn::Drawn;
 pub use dry_run::{DryRun, Filter, Refusal, Settled};
 pub use edit::{Edit, EditError};
 pub use exit::{Exit, signal_name};
 pub use id::{IdError, JobId, Part, StepId};
 pub use job::{Job, Memory, MemoryScope, Source, Step, Usage};
 pub use known::Known;
-pub use limits::{Limits, Most};
+pub use limits::{Limits, Most, Rule};
 pub use node::{Cpus, Gres, GresKind, Node, NodeBase, NodeFlag, NodeMemory, NodeReason, NodeState};
 pub use node_use::{GpuUse, NodeUse};
 pub use notice::{Level, Notice};

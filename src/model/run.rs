@@ -11,8 +11,8 @@ mod names;
 mod usage;
 
 use super::{
-    BaseState, Bytes, Exit, Job, JobId, Known, Memory, MemoryScope, Source, Span, State, Step,
-    StepId,
+    BaseState, Bytes, Drawn, Exit, Job, JobId, Known, Memory, MemoryScope, Source, Span, State,
+    Step, StepId,
 };
 
 pub use flat::{FlatError, FlatField, SCHEMA as RUN_SCHEMA, fields as run_fields};
@@ -388,6 +388,12 @@ impl Run {
     /// Nodes times seconds that it held them, whole or in part.
     pub fn node_seconds(&self) -> Option<u64> {
         Some(u64::from(self.nodes.get()?) * u64::from(self.elapsed.get()?))
+    }
+
+    /// The energy that was recorded for it.
+    pub fn drawn(&self) -> Option<Drawn> {
+        let suspended = self.suspended.get().map(u64::from);
+        Drawn::of(self.joules.get(), self.exclusive, suspended, self.node_seconds())
     }
 
     /// Seconds from when it could have started until it did.

@@ -7,7 +7,7 @@ use super::figures::{figure, hours, percent};
 use super::overview::head;
 use super::page::{Cell, Column, Label, Page, WHOLE};
 use super::sizing::reclaimable;
-use super::stats::{MARGIN, amounts, energy, logs};
+use super::stats::{MARGIN, amounts, did_nothing, energy, logs};
 use crate::answer::breakdown::{Breakdown, By, GroupRow};
 use crate::answer::stats::Amount;
 use crate::text;
@@ -19,28 +19,21 @@ impl Report for Breakdown {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
         head(page, &self.scope)?;
         page.entry("", 0, Label::Plain, &sentence(self))?;
-        for (name, amount) in [
-            ("cancelled", &self.total.cancelled),
-            ("preempted", &self.total.preempted),
-            ("did nothing", &self.total.idle),
+        let held =
+            |amount: &Amount| format!("{}: {}", text::count(amount.runs, "run"), amounts(amount));
+        for (name, amount, told) in [
+            ("cancelled", &self.total.cancelled, held as fn(&Amount) -> String),
+            ("preempted", &self.total.preempted, held),
+            ("did nothing", &self.total.idle, did_nothing),
         ] {
             if let Some(amount) = amount.as_ref().filter(|amount| amount.runs > 0) {
-                let note = if name == "did nothing" { ", though they completed" } else { "" };
-                let runs = text::count(amount.runs, "run");
-                let told = format!("{runs}{note}: {}", amounts(amount));
-                page.entry(name, MARGIN, Label::Plain, &told)?;
+                page.entry(name, MARGIN, Label::Plain, &told(amount))?;
             }
         }
         if let Some(read) = &self.logs {
             logs(page, read)?;
         }
         energy(page, &self.energy, &self.total.failed, &self.total.used)?;
-        if let Some(measured) = &self.measured {
-            let runs = text::count(measured.runs, "run");
-            let kwh = figure(measured.kwh, 2);
-            let told = format!("{kwh} kWh by {runs} alone on their nodes, without cooling");
-            page.entry("measured", MARGIN, Label::Plain, &told)?;
-        }
         if !self.groups.is_empty() {
             page.gap()?;
             table(page, self)?;
@@ -53,10 +46,7 @@ impl Report for Breakdown {
             page.entry("", 0, Label::Dim, bar)?;
         }
         freed(page, self)?;
-        if !self.notices.is_empty() {
-            page.gap()?;
-        }
-        page.notices(&self.notices)
+        page.notices_apart(&self.notices)
     }
 }
 

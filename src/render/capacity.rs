@@ -62,15 +62,8 @@ impl Report for Status {
             page.entry("", 0, Label::Dim, "for one or two accounts only, yours among them")?;
             free_table(page, &few, self.shown)?;
         }
-        notices(page, &self.notices)
+        page.notices_apart(&self.notices)
     }
-}
-
-fn notices(page: &mut Page<'_>, notices: &[crate::model::Notice]) -> io::Result<()> {
-    if !notices.is_empty() {
-        page.gap()?;
-    }
-    page.notices(notices)
 }
 
 /// `17: 9 open, 3 no access, ...`.
@@ -217,7 +210,7 @@ impl Queues {
             page.gap()?;
             page.entry("access", MARGIN, Label::Dim, &access.told())?;
         }
-        notices(page, &self.notices)
+        page.notices_apart(&self.notices)
     }
 }
 
@@ -415,7 +408,7 @@ impl Report for Nodes {
             );
             page.entry("", 0, Label::Dim, &more)?;
         }
-        notices(page, &self.notices)
+        page.notices_apart(&self.notices)
     }
 }
 

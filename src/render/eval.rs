@@ -34,15 +34,7 @@ impl Report for Evaluation {
             page.gap()?;
             calibration(page, table)?;
         }
-        if !self.failures.is_empty() || !self.missed.is_empty() {
-            page.gap()?;
-        }
-        for failure in &self.failures {
-            page.entry("no answer", MARGIN, Label::Bad, failure)?;
-        }
-        for missed in &self.missed {
-            page.entry("missed", MARGIN, Label::Bad, missed)?;
-        }
+        lacking(page, &self.failures, &self.missed)?;
         page.notices(&self.notices)
     }
 }
@@ -63,17 +55,22 @@ impl Report for SuiteReport {
                 page.entry("", 2, Label::Plain, &text)?;
             }
         }
-        if !self.failures.is_empty() || !self.missed.is_empty() {
-            page.gap()?;
-        }
-        for failure in &self.failures {
-            page.entry("no answer", MARGIN, Label::Bad, failure)?;
-        }
-        for missed in &self.missed {
-            page.entry("missed", MARGIN, Label::Bad, missed)?;
-        }
+        lacking(page, &self.failures, &self.missed)?;
         page.notices(&self.notices)
     }
+}
+
+/// Cases without an answer, and aims that were not reached.
+fn lacking(page: &mut Page<'_>, failures: &[String], missed: &[String]) -> io::Result<()> {
+    if !failures.is_empty() || !missed.is_empty() {
+        page.gap()?;
+    }
+    for (name, said) in [("no answer", failures), ("missed", missed)] {
+        for said in said {
+            page.entry(name, MARGIN, Label::Bad, said)?;
+        }
+    }
+    Ok(())
 }
 
 fn summary(page: &mut Page<'_>, measures: &Measures) -> io::Result<()> {

@@ -9,7 +9,8 @@ use crate::answer::job::{Gauge, Record, Records, View};
 use crate::answer::jobs::Jobs;
 use crate::history::Weight;
 use crate::model::{
-    BaseState, Bytes, Exit, Job, Known, Memory, MemoryScope, NodeUse, Span, State, Step, Tres,
+    BaseState, Bytes, Drawn, Exit, Job, Known, Memory, MemoryScope, NodeUse, Span, State, Step,
+    Tres,
 };
 use crate::text;
 
@@ -304,10 +305,17 @@ fn facts(page: &mut Page<'_>, job: &Job, view: View) -> io::Result<()> {
     let listed = !job.allocated.is_empty();
     let gpus = job.gpus().or(listed.then_some(0));
     let gpus = gpus.map_or_else(|| "n/a".to_owned(), |gpus| gpus.to_string());
-    let energy = job.energy.get().map_or_else(
-        || "n/a: not measured; a site measures it with AcctGatherEnergyType".to_owned(),
-        |joules| format!("{joules} J of its nodes, of other jobs on them too"),
-    );
+    let energy = match (job.drawn(), job.energy.get()) {
+        (Some(Drawn::Own(joules)), _) => format!("{joules} J of its nodes, which it had to itself"),
+        (Some(Drawn::Shared(joules)), _) => {
+            format!("n/a: {joules} J of its nodes, perhaps of other jobs on them too")
+        }
+        (Some(Drawn::Absurd(joules)), _) => format!("n/a: {joules} J, which no node can draw"),
+        (None, Some(joules)) => format!("n/a: {joules} J, for how long is not recorded"),
+        (None, None) => {
+            "n/a: not measured; a site measures it with AcctGatherEnergyType".to_owned()
+        }
+    };
     let exclusive = match job.exclusive.get() {
         None => "n/a",
         Some(true) => "whole nodes",

@@ -5,7 +5,7 @@ use std::io;
 use super::Report;
 use super::figures::{hours, percent};
 use super::page::{Cell, Column, Label, Page, WHOLE};
-use crate::answer::overview::{Overview, Sums};
+use crate::answer::overview::Overview;
 use crate::answer::scope::{Scope, WorkloadName};
 use crate::model::Known;
 use crate::text;
@@ -29,25 +29,33 @@ impl Report for Overview {
             );
             page.entry("", 0, Label::Dim, &tail)?;
         }
-        if !self.notices.is_empty() {
-            page.gap()?;
-        }
-        page.notices(&self.notices)
+        page.notices_apart(&self.notices)
     }
 }
 
 /// The line that says whose runs of which window.
 pub(super) fn head(page: &mut Page<'_>, scope: &Scope) -> io::Result<()> {
-    let window = format!(
-        "{} to {}",
-        page.moment(&Known::Value(scope.since)),
-        page.moment(&Known::Value(scope.until))
-    );
+    let at = |moment| page.moment(&Known::Value(moment));
+    // A file in which nothing was found has no window.
+    let window = if scope.since < scope.until {
+        format!("{} to {}  ", at(scope.since), at(scope.until))
+    } else {
+        String::new()
+    };
     let whose = match &scope.users {
         None => "all users".to_owned(),
-        Some(users) => users.join(", "),
+        Some(users) => users.iter().map(whose).collect::<Vec<_>>().join(", "),
     };
-    page.line(&[(Label::Strong, &window), (Label::Plain, "  "), (Label::Plain, &whose)])
+    page.line(&[(Label::Strong, &window), (Label::Plain, &whose)])
+}
+
+/// A login name; of a user who has none here the number.
+fn whose(user: &String) -> String {
+    if user.bytes().all(|byte| byte.is_ascii_digit()) {
+        format!("uid {user}")
+    } else {
+        user.clone()
+    }
 }
 
 /// What there is to know of a workload beside its label.
@@ -99,16 +107,12 @@ fn sentence(overview: &Overview) -> String {
     if let Some(hung) = total.hung.filter(|hung| *hung > 0) {
         said.push_str(&format!("; {hung} did nothing until the end"));
     }
-    said.push_str(&format!("; {} core-hours", hours(total.core_hours)));
-    if total.gpu_hours > 0.0 {
-        said.push_str(&format!(", {} GPU-hours", hours(total.gpu_hours)));
+    said.push_str(&format!("; {} core-hours", or_not(total.core_hours)));
+    if let Some(gpus) = total.gpu_hours.filter(|gpus| *gpus > 0.0) {
+        said.push_str(&format!(", {} GPU-hours", hours(gpus)));
     }
-    if let Some(worst) = worst(overview) {
-        said.push_str(&format!(
-            "; {} wasted most: {} GPU-hours",
-            worst.0,
-            hours(worst.1.wasted_gpu_hours)
-        ));
+    if let Some((name, wasted)) = worst(overview) {
+        said.push_str(&format!("; {name} wasted most: {} GPU-hours", hours(wasted)));
     }
     said.push_str(&open(overview));
     said
@@ -130,15 +134,21 @@ fn open(overview: &Overview) -> String {
 
 /// The workload whose failed and hung runs held GPUs for longest, where that is worth a word: an hour
 /// and a tenth of its use, or a hundred hours.
-fn worst(overview: &Overview) -> Option<(&str, &Sums)> {
-    let rows = overview.workloads.iter().map(|row| (row.name.workload.as_str(), &row.sums));
-    let worst = rows.max_by(|a, b| a.1.wasted_gpu_hours.total_cmp(&b.1.wasted_gpu_hours))?;
-    let wasted = worst.1.wasted_gpu_hours;
-    (wasted >= 100.0 || (wasted >= 1.0 && wasted >= worst.1.gpu_hours / 10.0)).then_some(worst)
+fn worst(overview: &Overview) -> Option<(&str, f64)> {
+    let rows = overview.workloads.iter();
+    let rows = rows.filter_map(|row| Some((row, row.sums.wasted_gpu_hours?)));
+    let (worst, wasted) = rows.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let tenth = worst.sums.gpu_hours? / 10.0;
+    let told = wasted >= 100.0 || (wasted >= 1.0 && wasted >= tenth);
+    told.then_some((worst.name.workload.as_str(), wasted))
+}
+
+fn or_not(known: Option<f64>) -> String {
+    known.map_or_else(|| "n/a".to_owned(), hours)
 }
 
 fn table(page: &mut Page<'_>, overview: &Overview) -> io::Result<()> {
-    let gpus = overview.total.gpu_hours > 0.0;
+    let gpus = overview.total.gpu_hours > Some(0.0);
     let hung = overview.total.hung != Some(0);
     let users = overview.scope.users.as_ref().is_none_or(|users| users.len() > 1);
     let right = |heading| Column { heading, right: true, least: WHOLE };
@@ -183,9 +193,9 @@ fn table(page: &mut Page<'_>, overview: &Overview) -> io::Result<()> {
                 None => (Label::Dim, "n/a".to_owned()),
             });
         }
-        cells.push((Label::Plain, hours(sums.core_hours)));
+        cells.push((Label::Plain, or_not(sums.core_hours)));
         if gpus {
-            let told = if row.name.gpus { hours(sums.gpu_hours) } else { "-".to_owned() };
+            let told = if row.name.gpus { or_not(sums.gpu_hours) } else { "-".to_owned() };
             cells.push((Label::Plain, told));
         }
         // The day is enough.

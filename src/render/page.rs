@@ -371,6 +371,14 @@ impl<'p> Page<'p> {
         Ok(())
     }
 
+    /// The same below an empty line, at the end of an answer.
+    pub fn notices_apart(&mut self, notices: &[Notice]) -> io::Result<()> {
+        if !notices.is_empty() {
+            self.gap()?;
+        }
+        self.notices(notices)
+    }
+
     /// A moment in the page's zone, to the second.
     pub fn moment(&self, moment: &Known<Timestamp>) -> String {
         match moment.get() {

@@ -27,10 +27,7 @@ impl Report for Patterns {
             page.gap()?;
             block(page, pattern, users)?;
         }
-        if !self.notices.is_empty() {
-            page.gap()?;
-        }
-        page.notices(&self.notices)
+        page.notices_apart(&self.notices)
     }
 }
 

@@ -39,10 +39,7 @@ impl Report for Nodes {
             }
             page.entry("", 0, Label::Plain, &said)?;
         }
-        if !self.notices.is_empty() {
-            page.gap()?;
-        }
-        page.notices(&self.notices)
+        page.notices_apart(&self.notices)
     }
 }
 

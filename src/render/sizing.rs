@@ -29,22 +29,28 @@ impl Report for Sized {
             let rows = rows.collect::<Vec<_>>().join("; ");
             page.entry("reclaimable  ", 13, Label::Plain, &rows)?;
         }
-        if !self.notices.is_empty() {
-            page.gap()?;
-        }
-        page.notices(&self.notices)
+        page.notices_apart(&self.notices)
     }
 }
 
 fn sentence(sized: &Sized) -> String {
     if sized.workload_count == 0 {
-        return "no run ended in this window".to_owned();
+        return match sized.asked_for.as_slice() {
+            [] => "no run ended in this window".to_owned(),
+            [name] => format!("no run of a workload {name} ended in this window"),
+            names => {
+                format!("no run of workloads {} ended in this window", text::join(names, "or"))
+            }
+        };
     }
     let all = text::count(sized.workload_count as u64, "workload");
     let mut parts = vec![format!("{} to change", sized.to_change)];
     parts.push(format!("{} about right", sized.about_right));
     if sized.without_evidence > 0 {
         parts.push(format!("{} with too few runs to say", sized.without_evidence));
+    }
+    if sized.not_judged > 0 {
+        parts.push(format!("{} not judged", sized.not_judged));
     }
     let mut said = format!("{all}: {}", parts.join(", "));
     let hidden = sized.to_change.saturating_sub(sized.workloads.len());

@@ -4,9 +4,9 @@ use std::io;
 
 use super::Report;
 use super::figures::{figure, hours, percent};
+use super::overview::head;
 use super::page::{Column, Label, Page, WHOLE};
-use crate::answer::stats::{Amount, EnergyNotes, Estimate, LogsRead, Rate, Stats};
-use crate::model::Known;
+use crate::answer::stats::{Amount, EnergyNotes, Estimate, LogsRead, Measured, Rate, Stats};
 use crate::text;
 
 /// Before what is said of a name.
@@ -16,27 +16,24 @@ const EXITS: usize = 6;
 
 impl Report for Stats {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
-        let window = format!(
-            "{} to {}",
-            page.moment(&Known::Value(self.since)),
-            page.moment(&Known::Value(self.until))
-        );
-        let whose = match &self.users {
-            None => "all users".to_owned(),
-            Some(users) => users.join(", "),
-        };
-        page.line(&[(Label::Strong, &window), (Label::Plain, "  "), (Label::Plain, &whose)])?;
+        head(page, &self.scope)?;
         page.entry("ended", MARGIN, Label::Plain, &ended(self))?;
         let apart = apart(self);
         if !apart.is_empty() {
             page.entry("not counted", MARGIN, Label::Plain, &apart)?;
         }
         page.entry("failure rate", MARGIN, Label::Strong, &failure_rate(&self.failure_rate))?;
+        if self.runs.ended == 0 {
+            return page.notices_apart(&self.notices);
+        }
         page.entry("wasted", MARGIN, Label::Plain, &wasted(self))?;
         for (name, amount) in [("cancelled", &self.cancelled), ("preempted", &self.preempted)] {
             if amount.runs > 0 {
                 page.entry(name, MARGIN, Label::Plain, &amounts(amount))?;
             }
+        }
+        if let Some(idle) = self.idle.as_ref().filter(|idle| idle.runs > 0) {
+            page.entry("did nothing", MARGIN, Label::Plain, &did_nothing(idle))?;
         }
         if let Some(read) = &self.logs {
             logs(page, read)?;
@@ -50,10 +47,7 @@ impl Report for Stats {
             page.gap()?;
             partitions(page, self)?;
         }
-        if !self.notices.is_empty() {
-            page.gap()?;
-        }
-        page.notices(&self.notices)
+        page.notices_apart(&self.notices)
     }
 }
 
@@ -68,7 +62,13 @@ fn ended(stats: &Stats) -> String {
         (runs.other, "of an unknown state"),
     ]);
     let total = text::count(runs.ended, "run");
-    if parts.is_empty() { total } else { format!("{total}: {parts}") }
+    if runs.ended == 0 {
+        "no run in this window".to_owned()
+    } else if parts.is_empty() {
+        total
+    } else {
+        format!("{total}: {parts}")
+    }
 }
 
 fn apart(stats: &Stats) -> String {
@@ -140,6 +140,12 @@ pub(super) fn amounts(amount: &Amount) -> String {
     parts.join(", ")
 }
 
+/// What runs held that completed and did nothing.
+pub(super) fn did_nothing(idle: &Amount) -> String {
+    let runs = text::count(idle.runs, "run");
+    format!("{runs}, though they completed: {}", amounts(idle))
+}
+
 /// What the logs of failed runs added.
 pub(super) fn logs(page: &mut Page<'_>, read: &LogsRead) -> io::Result<()> {
     let mut said = format!("read of {}", text::count(read.read, "failed run"));
@@ -149,12 +155,14 @@ pub(super) fn logs(page: &mut Page<'_>, read: &LogsRead) -> io::Result<()> {
             read.named
         ));
     }
-    for (count, what) in [
-        (read.without, "without a log that can be read"),
-        (read.not_tried, "not tried, as they held less"),
-    ] {
-        if count > 0 {
-            said.push_str(&format!("; {count} {what}"));
+    if read.without > 0 {
+        said.push_str(&format!("; {} without a log that can be read", read.without));
+    }
+    if read.not_tried > 0 {
+        said.push_str(&format!("; {} not tried", read.not_tried));
+        match read.not_tried_without_cause {
+            0 => said.push_str(", whose records name a cause"),
+            unknown => said.push_str(&format!(", {unknown} of them of no known cause")),
         }
     }
     page.entry("logs", MARGIN, Label::Plain, &said)?;
@@ -197,7 +205,24 @@ fn kilowatt_hours(notes: &EnergyNotes, wasted: &Amount, used: &Amount) -> String
     });
     let figures: Vec<String> = figures.collect();
     let missing = text::join(&notes.missing, "and");
-    format!("{amounts}; not measured but from {}; without {missing}", figures.join(", "))
+    let how = match &notes.measured {
+        None => "not measured but from".to_owned(),
+        Some(measured) => format!("{}; the rest from", measured_part(measured)),
+    };
+    format!("{amounts}; {how} {}; without {missing}", figures.join(", "))
+}
+
+/// "12 % measured, 3 kWh by the ipmi meters of nodes that 4 runs had to themselves".
+fn measured_part(measured: &Measured) -> String {
+    let Measured { runs, kwh, share, meter } = measured;
+    let meter =
+        meter.as_deref().map_or_else(|| "meters".to_owned(), |meter| format!("{meter} meters"));
+    format!(
+        "{} % measured, {} kWh by the {meter} of nodes that {} had to themselves",
+        percent(*share),
+        figure(*kwh, 2),
+        text::count(*runs, "run"),
+    )
 }
 
 fn carbon(notes: &EnergyNotes, wasted: &Amount, used: &Amount) -> Option<String> {
@@ -349,7 +374,9 @@ mod tests {
     fn an_empty_window_has_no_rate() {
         let text = text("", 80);
         assert!(text.contains("failure rate  n/a"), "{text}");
-        assert!(!text.contains("CAUSE") && !text.contains("PARTITION"), "{text}");
+        for what in ["CAUSE", "PARTITION", "wasted", "kWh"] {
+            assert!(!text.contains(what), "{text}");
+        }
     }
 
     #[test]

@@ -33,10 +33,7 @@ impl Report for Zoom {
                 Place::Job { job: row, shares } => job(page, row, shares.as_deref())?,
             }
         }
-        if !self.notices.is_empty() {
-            page.gap()?;
-        }
-        page.notices(&self.notices)
+        page.notices_apart(&self.notices)
     }
 }
 
@@ -254,9 +251,6 @@ impl Report for Health {
                 page.entry("", MARGIN, label, &finding.text)?;
             }
         }
-        if !self.notices.is_empty() {
-            page.gap()?;
-        }
-        page.notices(&self.notices)
+        page.notices_apart(&self.notices)
     }
 }

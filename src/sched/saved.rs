@@ -21,6 +21,9 @@ const PIECE: usize = 256 << 10;
 /// A document is read as a whole; larger ones are not written by anybody who can wait for them.
 const DOCUMENT: u64 = 4 << 30;
 
+/// What programs of Windows write before UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Why a file gives no history.
 #[derive(Debug, thiserror::Error)]
 pub enum SavedError {
@@ -82,18 +85,20 @@ impl Saved {
         let mut begin = vec![0; PIECE];
         let count = read_full(content, 0, &mut begin).map_err(|e| FileError::from_io(path, &e))?;
         begin.truncate(count);
+        let marked = begin.starts_with(MARK);
+        let begin = if marked { &begin[MARK.len()..] } else { &begin[..] };
         if begin.is_empty() {
             return Ok(());
         }
-        match self.form(path, &begin)? {
+        let first = if marked { MARK.len() as u64 } else { 0 };
+        let whole = |take: &mut dyn FnMut(&[u8])| pieces(path, content, first, take);
+        match self.form(path, begin)? {
             Form::Document => self.document(path, content),
             Form::Text(heading) => {
                 self.loader.read_as(heading.reading());
                 let mut reader = TextReader::new(&heading);
                 let loader = &mut self.loader;
-                pieces(path, content, &mut |piece| {
-                    reader.feed(piece, loader);
-                })?;
+                whole(&mut |piece| reader.feed(piece, loader))?;
                 let unread = reader.finish(loader);
                 self.unreadable += unread.count - unread.first.len();
                 for (line, why) in unread.first {
@@ -108,7 +113,7 @@ impl Saved {
                     number += 1;
                     self.line(path, number, line);
                 };
-                pieces(path, content, &mut |piece| lines.feed(piece, &mut take))?;
+                whole(&mut |piece| lines.feed(piece, &mut take))?;
                 lines.finish(&mut take);
                 Ok(())
             }
@@ -119,7 +124,7 @@ impl Saved {
                     number += 1;
                     self.cells(path, number, cells);
                 };
-                pieces(path, content, &mut |piece| table.feed(piece, &mut take))?;
+                whole(&mut |piece| table.feed(piece, &mut take))?;
                 table.finish(&mut take);
                 Ok(())
             }
@@ -189,7 +194,8 @@ impl Saved {
 
     fn document(&mut self, path: &Path, content: &dyn Content) -> Result<(), SavedError> {
         let bytes = content.read_all(DOCUMENT).map_err(|e| FileError::from_io(path, &e))?;
-        let lacking = json::read(&bytes, &mut self.loader)
+        let bytes = bytes.strip_prefix(MARK).unwrap_or(&bytes);
+        let lacking = json::read(bytes, &mut self.loader)
             .map_err(|reason| SavedError::Document { path: path.to_owned(), reason })?;
         for place in lacking.unreadable {
             self.lose(path, &format!("job {place} of the list"), "no job id");
@@ -277,14 +283,14 @@ fn read_full(content: &dyn Content, offset: u64, buffer: &mut [u8]) -> std::io::
     Ok(filled)
 }
 
-/// Passes on a whole file, piece by piece.
+/// Passes on a file from an offset to its end, piece by piece.
 fn pieces(
     path: &Path,
     content: &dyn Content,
+    mut offset: u64,
     take: &mut dyn FnMut(&[u8]),
 ) -> Result<(), SavedError> {
     let mut buffer = vec![0; PIECE];
-    let mut offset = 0;
     loop {
         match content.read_at(offset, &mut buffer).map_err(|e| FileError::from_io(path, &e))? {
             0 => return Ok(()),

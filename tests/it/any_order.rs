@@ -98,10 +98,7 @@ fn told(history: &History) -> Vec<String> {
 /// The sums that `stats` and `overview` tell.
 fn sums(history: &History) -> String {
     let idle = Idle { least_seconds: 300, most_busy_permille: 10, most_bytes_per_second: 1 };
-    let by = |dimension| {
-        let mut state = |run: &Run| run.state.word().to_owned();
-        breakdown(history, dimension, (0, i64::MAX), &TimeZone::UTC, &idle, &mut state)
-    };
+    let by = |dimension| breakdown(history, dimension, (0, i64::MAX), &TimeZone::UTC, &idle);
     let of = |workload: Workload| {
         let mut summary = Summary::default();
         workload.runs(history).for_each(|run| summary.add(run, &idle));

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use crate::accounting::{cluster as accounting_cluster, job};
 use crate::run::Test;
 
 /// Whatever columns are asked for, of all rows: a query by id and one by window get the same.
@@ -115,9 +116,17 @@ fn logs_name_causes_and_what_was_lost_since_the_last_checkpoint() {
     assert_eq!(logs["after_checkpoint"]["core_hours"], 3.3333);
     assert_eq!(logs["after_checkpoint"]["node_hours"], 0.8333);
     assert_eq!(logs["with_checkpoint"]["core_hours"], 12.0);
-    // What is not read is counted: of two runs those that held 8 and 4 core-hours, not 1.
-    let two = told(&["--logs=2"]);
-    assert_eq!((&two["logs"]["read"], &two["logs"]["not_tried"]), (&2.into(), &1.into()));
+    // Of two runs those whose records name no cause, 201 and 202, though 203 held four times what
+    // 202 did: its record says TIMEOUT. Of one the first of them, which held 8 core-hours and not 1.
+    let few = |most: &str| {
+        let logs = told(&[most])["logs"].clone();
+        let names = ["read", "named", "without", "not_tried", "not_tried_without_cause"];
+        names.map(|name| logs[name].as_u64().expect("a count"))
+    };
+    assert_eq!(few("--logs=2"), [1, 1, 1, 1, 0]);
+    assert_eq!(few("--logs=1"), [1, 1, 0, 2, 1]);
+    test.run(&[&["stats", "--logs=1"], &WINDOW[..]].concat())
+        .says("2 not tried, 1 of them of no known cause");
     // The sums are the same whoever names the causes.
     for part in ["runs", "used", "wasted", "partitions", "failure_rate"] {
         assert_eq!(bare[part], stats[part], "{part}");
@@ -183,4 +192,115 @@ fn sizing_stays_within_the_quality_of_service() {
     let told = test.run(&[&args[..], &["--fresh"]].concat());
     told.says("raise from 08:30:00 to 10:30:00: 4 runs");
     told.says("the limits of QOS normal are unknown: advice is not capped by them");
+}
+
+#[test]
+fn sizing_stays_within_what_the_account_allows() {
+    let test = cluster("sizing-account");
+    // Eight hours of eight and a half, as above; nine by the user's association, and eight and a half
+    // by the account, which the user's overrides.
+    let rows: Vec<String> = (0..4)
+        .map(|number| {
+            let row = row(&test, &(300 + number).to_string(), "COMPLETED", 4, 9 * number, 8);
+            row.replace("10:00:00", "08:30:00")
+        })
+        .collect();
+    test.answer("rows", &rows.join("\n"));
+    test.answer("qos", "normal|50||||||||||||||||||\n");
+    test.answer(
+        "places",
+        "ClusterName=lab Account=root UserName= Partition= ParentAccount= GrpTRES=cpu=N(0) \
+         MaxWallPJ= MaxTRESPJ= MaxTRESPN=\n\
+         ClusterName=lab Account=physics UserName= Partition= ParentAccount=root(1) \
+         GrpTRES=cpu=N(0) MaxWallPJ=510 MaxTRESPJ= MaxTRESPN=\n\
+         ClusterName=lab Account=physics UserName=ada(1005) Partition= ParentAccount= \
+         GrpTRES=cpu=N(0) MaxWallPJ=540 MaxTRESPJ= MaxTRESPN=\n",
+    );
+    let enforced = |words: &str| {
+        let answer = format!(
+            "case \"$*\" in *'users=ada flags=assoc'*) say places ;;\n\
+             *config*) echo 'AccountingStorageEnforce = {words}' ;;\n\
+             *partition*) say partition ;; *) exit 1 ;; esac"
+        );
+        test.client("scontrol", &answer);
+        let _ = fs::remove_file(test.path("calls"));
+        test.run(&[&["sizing"], &WINDOW[..]].concat())
+    };
+    let told = enforced("associations,limits");
+    told.ends(0).says("raise from 08:30:00 to 09:00:00, the most there is: 4 runs");
+    told.says("ada's association with account physics allows 09:00:00 at most");
+    let calls = fs::read_to_string(test.path("calls")).expect("calls");
+    assert_eq!(calls.lines().filter(|call| call.contains("assoc_mgr")).count(), 1, "{calls}");
+    // Limits that are set and not enforced hold back nothing.
+    enforced("associations").ends(0).says("raise from 08:30:00 to 10:30:00: 4 runs");
+    test.client("scontrol", "echo 'Invalid user id' >&2; exit 1");
+    test.run(&[&["sizing"], &WINDOW[..]].concat())
+        .ends(0)
+        .says("the limits of associations are not checked: ");
+}
+
+/// Four hours of 8 cores on one node each, by hand: of what the energy consists.
+#[test]
+fn what_the_cluster_metered_replaces_the_estimate_of_those_runs() {
+    let run = |id: &str, joules: &str, exclusive: &str, submitted: &str| {
+        let row = job(id, "FAILED", 4 * 3600).with("ExitCode", "1:0").with("AllocCPUS", "8");
+        let row = row.with("AllocTRES", "cpu=8,node=1").with("ConsumedEnergyRaw", joules);
+        row.with("Exclusive", exclusive).with("SubmitLine", submitted)
+    };
+    let rows = [
+        // 300 W for four hours, alone by the word of 26.05, and by its command before that.
+        run("1", "4320000", "NODE", "sbatch run.sh"),
+        run("2", "4320000", "", "sbatch --exclusive run.sh"),
+        // Not known to have been alone; alone but for jobs of its own user; a broken counter (1 MW);
+        // NO_VAL64; nobody measured.
+        run("3", "4320000", "", "sbatch run.sh --exclusive"),
+        run("4", "4320000", "USER", "sbatch --exclusive=user run.sh"),
+        run("5", "14400000000", "NODE", "sbatch run.sh"),
+        run("6", "18446744073709551614", "NODE", "sbatch run.sh"),
+        run("7", "0", "NODE", "sbatch run.sh"),
+    ];
+    let test = accounting_cluster("stats-metered", &rows);
+    let meter = |plugin: &str| {
+        let line = format!("AcctGatherEnergyType    = acct_gather_energy/{plugin}");
+        let answer = format!("case \"$*\" in *config*) echo '{line}' ;; *) exit 1 ;; esac");
+        test.client("scontrol", &answer);
+        test.run(&[&["stats", "--all-users", "--json"], &WINDOW[..]].concat()).ends(0).json()
+    };
+    let near = |found: &serde_json::Value, expected: f64| {
+        let found = found.as_f64().expect("a number");
+        assert!((found - expected).abs() < expected * 5.1e-4, "{found} is not {expected}");
+    };
+    // 8 cores x 5 W x 1.2 for the rest of the node, for four hours: 0.192 kWh a run. Both metered
+    // ones drew 1.2 kWh. Everything x 1.56 for the machine room.
+    let told = meter("ipmi");
+    near(&told["used"]["kwh"]["value"], (2.0 * 1.2 + 5.0 * 0.192) * 1.56);
+    let measured = &told["energy"]["measured"];
+    assert_eq!((&measured["runs"], &measured["meter"]), (&2.into(), &"ipmi".into()));
+    near(&measured["kwh"], 2.4);
+    near(&measured["share"], 2.4 / 3.36);
+    let text = test.run(&[&["stats", "--all-users"], &WINDOW[..]].concat());
+    text.ends(0).says("71 % measured, 2.4 kWh by the ipmi meters of nodes that 2 runs had");
+    text.says("2 runs with a measured energy of nodes that they may have shared: estimated");
+    text.says("1 run with a measured energy that no node can draw: estimated");
+    // The same by user, and from a file, which names no meter.
+    let by = test.run(&[&["stats", "--by", "user", "--all-users", "--json"], &WINDOW[..]].concat());
+    assert_eq!(&by.ends(0).json()["energy"]["measured"], measured);
+    let saved = test.run(&["stats", "--from", "rows.txt", "--json"]).ends(0).json();
+    assert_eq!(saved["used"]["kwh"], told["used"]["kwh"]);
+    assert!(saved["energy"]["measured"]["meter"].is_null());
+    // RAPL counts the processors and not their nodes.
+    let told = meter("rapl");
+    near(&told["used"]["kwh"]["value"], 7.0 * 0.192 * 1.56);
+    assert!(told["energy"]["measured"].is_null());
+    assert!(
+        told["notices"].to_string().contains("2 runs with a measured energy counted by rapl"),
+        "{told:#}"
+    );
+    // Figures that compare with those of other tools stay formulas.
+    let flat = test.run(&["stats", "--from", "rows.txt", "--method", "flat", "--json"]);
+    near(&flat.ends(0).json()["used"]["kwh"]["value"], 7.0 * 4.0 * 8.0 * 0.015);
+    // And of one job what is its own is told apart.
+    test.run(&["job", "1", "--all"]).says("4320000 J of its nodes, which it had to itself");
+    test.run(&["job", "3", "--all"]).says("n/a: 4320000 J of its nodes, perhaps of other jobs");
+    test.run(&["job", "5", "--all"]).says("n/a: 14400000000 J, which no node can draw");
 }

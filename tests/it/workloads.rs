@@ -278,7 +278,7 @@ fn filters_and_windows_narrow_the_demo_too() {
     let early = runs(&["-E", "2026-10-01"]);
     assert!(early > 0 && early + runs(&["-S", "2026-10-01"]) == all);
     assert_eq!(runs(&["--name", "shard"]), 480);
-    demo(&["sizing", "nothing-like-it"]).ends(1).says("no run ended");
+    demo(&["sizing", "nothing-like-it"]).ends(1).says("no run of a workload nothing-like-it ended");
     let refused = demo(&["sizing", "--risk", "0.7"]);
     assert!(refused.ends(64).stderr.contains("below 0.5"), "{}", refused.stderr);
 }
@@ -337,8 +337,16 @@ fn one_failure_rate_is_told_everywhere() {
     test.run(&["overview", "--all-users"])
         .says("failure rate 88 % of those that failed or completed");
     test.run(&["stats", "--all-users"]).says("14 failed of 16 failed or completed");
-    for args in [&["stats", "--by", "user", "--all-users"][..], &["stats", "--from", "rows.txt"]] {
-        test.run(args).ends(0).says("failure rate 88 %: 14 failed of 16 failed or completed");
+    test.run(&["stats", "--from", "rows.txt"])
+        .says("failure rate 88 % (95 % interval 64-96 %): 14 failed of 16");
+    test.run(&["stats", "--by", "user", "--all-users"])
+        .says("failure rate 88 %: 14 failed of 16 failed or completed");
+    // The cluster and a file of the same rows are told of alike.
+    let whole = |args: &[&str]| test.run(args).ends(0).json();
+    let live = whole(&["stats", "--all-users", "--json"]);
+    let saved = whole(&["stats", "--from", "rows.txt", "--json"]);
+    for part in ["runs", "failure_rate", "used", "wasted", "causes", "partitions", "energy"] {
+        assert_eq!(live[part], saved[part], "{part}");
     }
 }
 
@@ -415,4 +423,34 @@ fn where_settings_are_looked_for_is_told() {
     let told = test.run(&["config", "show", "--json"]).ends(0).json();
     let expected = serde_json::json!({"path": own.display().to_string(), "read": true});
     assert_eq!(told["files"][1], expected);
+}
+
+#[test]
+fn what_no_record_says_is_no_zero_in_an_overview() {
+    // A file without AllocCPUS and AllocTRES beside one run that has both: 4 CPUs for an hour.
+    let test = Test::new("no-cpus");
+    let heading = "JobID|User|UID|JobName|State|Start|End|Elapsed|AllocCPUS|AllocTRES";
+    let bare = "7|ada|1005|a|COMPLETED|1796000000|1796003600|01:00:00||";
+    test.file("work/bare.txt", format!("{heading}\n{bare}\n").as_bytes());
+    let told = test.run(&["overview", "--from", "bare.txt"]);
+    told.ends(0).says("n/a core-hours").says("a n/a 1 0 n/a n/a");
+    let json = test.run(&["overview", "--from", "bare.txt", "--json"]).json();
+    for part in ["core_hours", "gpu_hours", "wasted_core_hours", "wasted_gpu_hours"] {
+        assert!(json["total"][part].is_null() && json["rest"][part] == 0.0, "{json:#}");
+    }
+    let full = "8|ada|1005|b|COMPLETED|1796000000|1796003600|01:00:00|4|cpu=4,node=1";
+    test.file("work/both.txt", format!("{heading}\n{bare}\n{full}\n").as_bytes());
+    let json = test.run(&["overview", "--from", "both.txt", "--json"]).json();
+    assert_eq!(json["total"]["core_hours"], 4.0);
+    assert_eq!(json["total"]["gpu_hours"], 0.0);
+    // Of nobody there is nothing, no window and no energy; and of no workload no advice.
+    let told = test.run(&["stats", "--from", "both.txt", "-u", "bob"]);
+    assert!(told.ends(0).stdout.starts_with("bob\nended"), "{}", told.stdout);
+    told.says("no run in this window");
+    test.run(&["sizing", "nosuch", "--from", "both.txt"])
+        .says("no run of a workload nosuch ended in this window");
+    // A number that was given is a name in the records.
+    test.run(&["overview", "--from", "both.txt", "-u", "1005"]).ends(0).says("2026-11-30");
+    let json = test.run(&["overview", "--from", "both.txt", "-u", "1005", "--json"]).json();
+    assert_eq!(json["users"], serde_json::json!(["ada"]));
 }

@@ -5,8 +5,11 @@ use serde::Serialize;
 use super::Question;
 use crate::answer::scope;
 use crate::config::{Config, Origin};
-use crate::history::{Assumption, Carbon, Energy, Held, Method, Range, Site};
+use crate::history::{Assumption, Carbon, Energy, Held, Metered, Method, Range, Site};
 use crate::math::{self, Share};
+use crate::model::Notice;
+use crate::sched::slurm::Jobs;
+use crate::text;
 
 /// A failure rate with its denominator and its 95 % (Wilson) interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -56,8 +59,10 @@ pub struct Estimate {
 /// How energy was worked out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EnergyNotes {
-    /// `estimate`, `flat` or `green-algorithms`; nothing is measured.
+    /// `estimate`, `flat` or `green-algorithms`; only the first takes what meters counted.
     pub method: &'static str,
+    /// What meters counted, which the energy holds; `None` where nothing in it is measured.
+    pub measured: Option<Measured>,
     /// What it rests on.
     pub assumptions: Vec<AssumptionRow>,
     /// What it leaves out.
@@ -66,6 +71,19 @@ pub struct EnergyNotes {
     pub carbon_grams_per_kwh: Option<u32>,
     /// Who told.
     pub carbon_source: Option<String>,
+}
+
+/// Energy that meters counted, of runs that had their nodes to themselves.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Measured {
+    /// The runs.
+    pub runs: u64,
+    /// Kilowatt-hours of their nodes, without the machine room.
+    pub kwh: f64,
+    /// Its share of the energy of all runs.
+    pub share: f64,
+    /// What counted, where it is known: `ipmi`.
+    pub meter: Option<String>,
 }
 
 /// A figure that the energy rests on.
@@ -87,10 +105,23 @@ pub(in crate::answer) struct Meter {
     carbon: Option<Carbon>,
     /// Whether GPUs are counted here at all.
     counts_gpus: bool,
+    /// What counts energy here, where it is known.
+    counter: Option<String>,
+}
+
+/// What counts energy on a cluster, where any was recorded that is a run's own: its configuration
+/// says. Whose files those are that were given nobody knows.
+pub(in crate::answer) fn counter(source: Option<&Jobs<'_>>, held: &Held) -> Option<String> {
+    source.filter(|_| held.metered.runs > 0).and_then(Jobs::energy_meter)
 }
 
 impl Meter {
-    pub(in crate::answer) fn new(config: &Config, question: &Question, counts_gpus: bool) -> Self {
+    pub(in crate::answer) fn new(
+        config: &Config,
+        question: &Question,
+        counts_gpus: bool,
+        counter: Option<String>,
+    ) -> Self {
         let flag = |watts: Option<u32>| watts.map(f64::from);
         let (gpu_watts, core_watts) = (flag(question.gpu_watts), flag(question.cpu_watts));
         let told = &config.settings.energy;
@@ -104,11 +135,17 @@ impl Meter {
             // Flat figures are for comparing: the same everywhere unless somebody asks for others.
             Method::Flat | Method::GreenAlgorithms => Site { pue: None, gpu_watts, core_watts },
         };
+        let energy = Energy::new(question.method, &site);
         Self {
             method: question.method,
-            energy: Energy::new(question.method, &site),
+            energy: if counter.as_deref().is_some_and(sees_a_part) {
+                energy.without_meters()
+            } else {
+                energy
+            },
             carbon: question.carbon.clone().or_else(|| told_carbon(config)),
             counts_gpus,
+            counter,
         }
     }
 
@@ -137,12 +174,46 @@ impl Meter {
                 Method::Flat => "flat",
                 Method::GreenAlgorithms => "green-algorithms",
             },
+            measured: self.energy.measured(held).map(|(kwh, share)| Measured {
+                runs: held.metered.runs,
+                kwh: four_digits(kwh),
+                share: four_decimals(share),
+                meter: self.counter.clone(),
+            }),
             assumptions: self.energy.assumptions(held).into_iter().map(Into::into).collect(),
             missing: self.energy.missing(),
             carbon_grams_per_kwh: self.carbon.as_ref().map(|carbon| carbon.grams_per_kwh),
             carbon_source: self.carbon.as_ref().map(|carbon| carbon.source.clone()),
         }
     }
+}
+
+impl Meter {
+    /// What was recorded of energy and is not used.
+    pub(in crate::answer) fn left_out(&self, held: &Held) -> Vec<Notice> {
+        let Metered { runs, shared, absurd, .. } = held.metered;
+        let part = self.counter.as_deref().filter(|counter| sees_a_part(counter));
+        let part = part.map(|counter| format!("counted by {counter}, which sees a part of a node"));
+        let said = [
+            (if part.is_some() { runs } else { 0 }, part.as_deref().unwrap_or_default()),
+            (shared, "of nodes that they may have shared"),
+            (absurd, "that no node can draw"),
+        ];
+        let said =
+            said.into_iter().filter(|(runs, _)| *runs > 0 && self.method == Method::Estimate);
+        said.map(|(runs, what)| {
+            let text =
+                format!("{} with a measured energy {what}: estimated", text::count(runs, "run"));
+            Notice::info("energy-not-used", text)
+        })
+        .collect()
+    }
+}
+
+/// Whether a meter of Slurm counts only the processors or only the GPUs of a node (`man slurm.conf`,
+/// `AcctGatherEnergyType`).
+fn sees_a_part(meter: &str) -> bool {
+    matches!(meter, "rapl" | "gpu")
 }
 
 /// The carbon intensity of the settings, with the layer that set it.

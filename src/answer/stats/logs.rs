@@ -1,19 +1,20 @@
-//! The logs of the failed runs that held most: what they name as the cause, and since when nothing
-//! was saved any more.
+//! The logs of failed runs: what they name as the cause, and since when nothing was saved any more.
 //!
-//! Bounded: so many runs, their records asked for a hundred at a time and their scripts not at all,
+//! Runs whose record names no cause come first, for of the others the cause is known; of both those
+//! that held most. Bounded: so many runs, their records asked for a hundred at a time and their scripts not at all,
 //! and of each log so much. Whatever was not read is counted.
+
+use std::cmp::Reverse;
 
 use jiff::Timestamp;
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::amount::{Amount, Meter};
-use super::{cause, family};
+use super::family;
 use crate::answer::diagnose::{Engine, Hints, Shared, by_its_logs};
 use crate::answer::{AnswerError, World};
-use crate::classify::Rules;
-use crate::history::{Held, Tally};
+use crate::history::{Held, Tally, cost};
 use crate::model::{Job, JobId, Notice};
 use crate::sched::{Backend, Filter, SchedError};
 
@@ -21,8 +22,6 @@ use crate::sched::{Backend, Filter, SchedError};
 const BYTES: u64 = 16 << 20;
 /// A scheduler is asked for so many records at once.
 const AT_ONCE: usize = 100;
-/// A GPU counts as so many cores, as it does where workloads are ranked.
-const CORES_OF_A_GPU: u64 = 16;
 
 /// What came of reading the logs of failed runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -33,8 +32,10 @@ pub struct LogsRead {
     pub named: u64,
     /// Runs of which no log could be found or read.
     pub without: u64,
-    /// Runs that held less than those: their logs were not looked for.
+    /// Runs whose logs were not looked for: beyond the bound.
     pub not_tried: u64,
+    /// Of these, runs whose record names no cause: they held less than those that were read.
+    pub not_tried_without_cause: u64,
     /// At most so many bytes of each log were read.
     pub bytes_of_each: u64,
     /// What the runs held whose logs tell when they last saved a checkpoint.
@@ -43,49 +44,48 @@ pub struct LogsRead {
     pub after_checkpoint: Amount,
 }
 
-/// The failed runs that held most.
+/// A failed run, and the cause that its record names.
+pub(super) struct Candidate {
+    pub(super) job: Job,
+    pub(super) cause: Option<String>,
+}
+
+/// The failed runs whose logs are worth most.
 pub(super) struct Candidates {
     most: usize,
-    kept: Vec<Job>,
-    /// Those that held less.
-    pub(super) left_out: u64,
+    kept: Vec<Candidate>,
+    /// The others, and those of them without a cause.
+    left_out: [u64; 2],
 }
 
 impl Candidates {
     pub(super) fn new(most: usize) -> Self {
-        Self { most, kept: Vec::new(), left_out: 0 }
+        Self { most, kept: Vec::new(), left_out: [0, 0] }
     }
 
-    /// Takes a failed run, and gives back those that are none of the most any more.
-    pub(super) fn offer(&mut self, job: Job) -> Vec<Job> {
-        if self.most == 0 {
-            self.left_out += 1;
-            return vec![job];
-        }
-        self.kept.push(job);
-        if self.kept.len() < 2 * self.most + 64 { Vec::new() } else { self.cut() }
+    /// Takes a failed run, and gives back those that are none of the chosen any more.
+    pub(super) fn offer(&mut self, run: Candidate) -> Vec<Candidate> {
+        self.kept.push(run);
+        // Of none nothing waits.
+        if self.most > 0 && self.kept.len() < 2 * self.most + 64 { Vec::new() } else { self.cut() }
     }
 
-    fn cut(&mut self) -> Vec<Job> {
-        self.kept.sort_by_cached_key(|job| {
-            (std::cmp::Reverse(cost(job)), job.id.to_string(), job.started.get())
+    fn cut(&mut self) -> Vec<Candidate> {
+        self.kept.sort_by_cached_key(|Candidate { job, cause }| {
+            (cause.is_some(), Reverse(weight(job)), job.id.to_string(), job.started.get())
         });
         let rest = self.kept.split_off(self.most.min(self.kept.len()));
-        self.left_out += rest.len() as u64;
+        self.left_out[0] += rest.len() as u64;
+        self.left_out[1] += rest.iter().filter(|run| run.cause.is_none()).count() as u64;
         rest
-    }
-
-    /// Those that held most, and the others that were still here.
-    pub(super) fn finish(mut self) -> (Vec<Job>, Vec<Job>) {
-        let rest = self.cut();
-        (self.kept, rest)
     }
 }
 
-fn cost(job: &Job) -> u64 {
+/// What a run held, in one number.
+fn weight(job: &Job) -> u64 {
     let seconds = job.elapsed.get().map_or(0, crate::model::Span::as_seconds);
-    let gpus = job.allocated.gpus().unwrap_or(0).saturating_mul(CORES_OF_A_GPU);
-    job.cpus.get().unwrap_or(0).saturating_add(gpus).saturating_mul(seconds)
+    let held = |count: Option<u64>| count.unwrap_or(0).saturating_mul(seconds);
+    cost(held(job.cpus.get()), held(job.allocated.gpus()))
 }
 
 /// The sums of what was read.
@@ -94,19 +94,20 @@ pub(super) struct Sums {
     read: u64,
     named: u64,
     without: u64,
-    rest: u64,
+    not_tried: [u64; 2],
     with_checkpoint: Held,
     after_checkpoint: Held,
     pub(super) notices: Vec<Notice>,
 }
 
 impl Sums {
-    pub(super) fn told(&self, not_tried: u64, meter: &Meter) -> LogsRead {
+    pub(super) fn told(&self, meter: &Meter) -> LogsRead {
         LogsRead {
             read: self.read,
             named: self.named,
             without: self.without,
-            not_tried: not_tried + self.rest,
+            not_tried: self.not_tried[0],
+            not_tried_without_cause: self.not_tried[1],
             bytes_of_each: BYTES,
             with_checkpoint: meter.amount(&self.with_checkpoint),
             after_checkpoint: meter.amount(&self.after_checkpoint),
@@ -119,14 +120,14 @@ pub(super) fn read(
     world: World<'_>,
     backend: &Backend<'_>,
     filter: &Filter,
-    (runs, rest): (Vec<Job>, Vec<Job>),
+    mut failed: Candidates,
     tally: &mut Tally,
-    rules: &Rules,
 ) -> Result<Sums, AnswerError> {
-    let mut told = Sums { rest: rest.len() as u64, ..Sums::default() };
-    for job in &rest {
-        tally.add(job, |job| cause(rules, job));
+    for Candidate { job, cause } in failed.cut() {
+        tally.add(&job, |_| cause);
     }
+    let Candidates { kept: runs, left_out: not_tried, .. } = failed;
+    let mut told = Sums { not_tried, ..Sums::default() };
     if runs.is_empty() {
         return Ok(told);
     }
@@ -137,8 +138,10 @@ pub(super) fn read(
     let cluster = filter.clusters.first().filter(|_| filter.clusters.len() == 1);
     let zone = world.cluster.zone();
     for runs in runs.chunks(AT_ONCE) {
-        let mut ids: Vec<JobId> =
-            runs.iter().map(|run| JobId { cluster: cluster.cloned(), ..run.id.clone() }).collect();
+        let mut ids: Vec<JobId> = runs
+            .iter()
+            .map(|run| JobId { cluster: cluster.cloned(), ..run.job.id.clone() })
+            .collect();
         // Of a requeued job several runs may be among them.
         ids.sort_by_cached_key(ToString::to_string);
         ids.dedup();
@@ -164,23 +167,25 @@ pub(super) fn read(
         };
         let judged: Vec<_> = runs
             .par_iter()
-            .map(|run| of(run).and_then(|job| by_its_logs(&engine, &shared, backend, job, &hints)))
+            .map(|run| {
+                of(&run.job).and_then(|job| by_its_logs(&engine, &shared, backend, job, &hints))
+            })
             .collect();
-        for (run, judged) in runs.iter().zip(judged) {
-            let by_record = cause(rules, run);
+        for (Candidate { job, cause: by_record }, judged) in runs.iter().zip(judged) {
+            let by_record = by_record.clone();
             let Some(judged) = judged else {
                 told.without += 1;
-                tally.add(run, |_| by_record);
+                tally.add(job, |_| by_record);
                 continue;
             };
             told.read += 1;
             let by_logs = family(judged.verdict);
             told.named += u64::from(by_record.is_none() && by_logs.is_some());
-            tally.add(run, |_| by_logs.or(by_record));
+            tally.add(job, |_| by_logs.or(by_record));
             let saved = judged.checkpoint.and_then(|at| at.to_zoned_datetime(zone.clone()).ok());
-            if let Some(after) = saved.and_then(|at| since(run, at.timestamp())) {
-                told.with_checkpoint.merge(&Held::at_the_end(run, u64::MAX));
-                told.after_checkpoint.merge(&Held::at_the_end(run, after));
+            if let Some(after) = saved.and_then(|at| since(job, at.timestamp())) {
+                told.with_checkpoint.merge(&Held::at_the_end(job, u64::MAX));
+                told.after_checkpoint.merge(&Held::at_the_end(job, after));
             }
         }
     }

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::*;
 use crate::config::Config;
 use crate::host::Replay;
-use crate::sched::{Session, Users};
+use crate::sched::{Filter, Session, Users};
 
 /// What `sacct` of 22.05 printed of a small cluster with many deliberate failures.
 pub(crate) const HISTORY: &str = include_str!("../../../fixtures/slurm-22.05/sacct-history.txt");
@@ -68,7 +69,12 @@ pub(crate) fn answer(rows: &str, settings: &str, change: impl Fn(&mut Question))
         until: at(UNTIL),
     };
     let mut question = Question {
-        filter,
+        past: Wanted {
+            filter,
+            depth: crate::sched::Depth::Allocations,
+            files: Vec::new(),
+            columns: Vec::new(),
+        },
         method: Method::Estimate,
         gpu_watts: None,
         cpu_watts: None,

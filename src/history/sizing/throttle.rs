@@ -65,6 +65,12 @@ pub(super) fn advise(subject: &Subject<'_>) -> Option<Advice> {
         suggestion,
         ..Advice::unknown(Flag::Array, now, levels.len(), because)
     };
+    // As many as may run at a time anyway need no throttle.
+    let capped = subject.limits.and_then(crate::model::Limits::jobs_at_a_time);
+    if let Some(most) = capped.filter(|most| most.value <= throttle) {
+        let because = format!("{because}; {}", most.whose);
+        return Some(advice(Verdict::Keep, None, because));
+    }
     if slowed >= SLOWED && gain < WORTH && fewer {
         let verdict = if now.is_some() { Verdict::Lower } else { Verdict::Set };
         let because = format!(

@@ -300,6 +300,32 @@ fn where_it_was_is_told_of_the_first_losses_of_all_files() {
 }
 
 #[test]
+fn a_mark_before_utf_8_is_no_part_of_a_heading() {
+    // What PowerShell and spreadsheets write, before each form that is read.
+    let marked = |text: &[u8]| [b"\xef\xbb\xbf", text].concat();
+    let pipes = b"JobID|JobName|State\n7|a|COMPLETED\n";
+    let commas = b"JobID,JobName,State\r\n7,a,COMPLETED\r\n";
+    let json = br#"{"jobs": [{"job_id": 7, "name": "a", "state": {"current": ["COMPLETED"]}}]}"#;
+    let plain = load(&[pipes.to_vec()]);
+    let run = plain.runs[0].flat(&plain.names);
+    let record: Map<String, Value> = [("schema".to_owned(), RUN_SCHEMA.into())]
+        .into_iter()
+        .chain(run.map(|(name, value)| (name.to_owned(), value)))
+        .collect();
+    let line = serde_json::to_vec(&record).expect("JSON");
+    for text in [&pipes[..], &commas[..], &json[..], &line] {
+        let history = load(&[marked(text)]);
+        assert_eq!(history.rows.unreadable, 0, "{:?}", history.notices);
+        let runs: Vec<&str> = history.runs.iter().map(|run| history.text(run.name)).collect();
+        assert_eq!((runs, history.runs[0].number), (vec!["a"], 7));
+    }
+    // Lines that end as Windows ends them are no part of the last column.
+    let history = load(&[commas.to_vec()]);
+    assert_eq!((history.runs[0].state, history.rows.unreadable), (BaseState::Completed, 0));
+    assert!(load(&[marked(b"")]).runs.is_empty());
+}
+
+#[test]
 fn absurd_numbers_are_not_known() {
     let text = rows(
         "JobID|State|AllocCPUS|NNodes|AllocTRES|Start|End|Elapsed|ConsumedEnergyRaw|JobName",

@@ -144,8 +144,9 @@ const COLUMNS: [(Field, &str, u8); 55] = [
     (Field::SubmitLine, "SubmitLine", RECORD | LIST | RUNS | USE | WHOLE),
 ];
 
-/// What sums over many runs need: no text that users write, no step's column.
-const SUMMED: [Field; 14] = [
+/// What sums over many runs need: no step's column, and no text that users write but the command: of
+/// most releases that alone says whether a run had its nodes to itself.
+const SUMMED: [Field; 18] = [
     Field::Id,
     Field::State,
     Field::Exit,
@@ -160,6 +161,10 @@ const SUMMED: [Field; 14] = [
     Field::Allocated,
     Field::AllocatedGres,
     Field::NodeList,
+    Field::Suspended,
+    Field::Energy,
+    Field::Exclusive,
+    Field::SubmitLine,
 ];
 
 /// Columns that say what another says in other words (the raw forms of times, counts under two

@@ -236,7 +236,7 @@ pub(super) fn account_use(output: &[u8]) -> Vec<AccountUse> {
     let records = one_line_each(&text, "ClusterName");
     let record = |record: &str| {
         let mut place = AccountUse::default();
-        let (limits, used) = (&mut place.limits, &mut place.used);
+        let (limits, used, job) = (&mut place.limits, &mut place.used, &mut place.job);
         scontrol::pairs(record, PLAIN, |key, value| match key {
             "Account" => value.clone_into(&mut place.account),
             // `alice(1001)`; empty for the account itself.
@@ -250,6 +250,11 @@ pub(super) fn account_use(output: &[u8]) -> Vec<AccountUse> {
             "GrpJobs" => (limits.jobs, used.jobs) = counts(value),
             "GrpSubmitJobs" => (limits.submitted, used.submitted) = counts(value),
             "GrpWall" => (limits.wall, used.wall) = minutes(value),
+            // `1(1)`, and nothing where there is no limit.
+            "MaxJobs" => job.jobs = counts(value).0,
+            "MaxWallPJ" => job.wall = values::count(value).map(whole_minutes),
+            "MaxTRESPJ" => job.tres = Tres::parse(value),
+            "MaxTRESPN" => place.node = Tres::parse(value),
             _ => {}
         });
         (!place.account.is_empty()).then_some(place)
@@ -290,9 +295,12 @@ fn minutes(text: &str) -> (Known<Span>, Known<Span>) {
     let (limit, used) = pair(text).unwrap_or_default();
     // Parts of a minute decide nothing.
     let whole = |text: &str| values::count(text.split('.').next().unwrap_or_default());
-    let span = |minutes: u64| Span::seconds(minutes.saturating_mul(60));
     let limit = if limit == "N" { Known::NotGathered } else { whole(limit) };
-    (limit.map(span), whole(used).map(span))
+    (limit.map(whole_minutes), whole(used).map(whole_minutes))
+}
+
+fn whole_minutes(minutes: u64) -> Span {
+    Span::seconds(minutes.saturating_mul(60))
 }
 
 #[cfg(test)]
@@ -337,7 +345,8 @@ mod tests {
         let text = "Current Association Manager state\n\nAssociation Records\n\n\
             ClusterName=lab Account=dead UserName= Partition= Priority=0 ID=5 \
             ParentAccount=root(1) DefAssoc=No GrpJobs=N(2) GrpSubmitJobs=10(3) GrpWall=60(2.41) \
-            GrpTRES=cpu=8(3),mem=N(100) GrpTRESMins=cpu=1(5),gres/gpu=N(377) MaxJobs=\n\
+            GrpTRES=cpu=8(3),mem=N(100) GrpTRESMins=cpu=1(5),gres/gpu=N(377) MaxJobs=1(1) MaxWallPJ=480 \
+            MaxTRESPJ=cpu=8 MaxTRESPN=\n\
             ClusterName=lab Account=dead UserName=alice(1001) Partition=gpu ParentAccount= DefAssoc=Yes GrpJobs=N(0)\n";
         let all = account_use(text.as_bytes());
         assert_eq!(all.len(), 2);
@@ -347,6 +356,9 @@ mod tests {
         assert_eq!(account.used.minutes.count("cpu"), Some(5));
         assert_eq!(account.limits.tres.get("mem"), None);
         assert_eq!(account.limits.submitted, Known::Value(10));
+        assert_eq!(account.job.wall, Known::Value(Span::seconds(8 * 3600)));
+        assert_eq!((account.job.jobs.get(), account.job.tres.count("cpu")), (Some(1), Some(8)));
+        assert!(account.node.is_empty() && !all[1].job.wall.is_value());
         assert_eq!(account.limits.wall, Known::Value(Span::seconds(3600)));
         assert_eq!(account.used.wall, Known::Value(Span::seconds(120)));
         assert_eq!(all[1].user.as_deref(), Some("alice"));

@@ -56,15 +56,16 @@ use jiff::tz::TimeZone;
 
 use crate::config;
 use crate::host::{Cmd, ExecError, Finished, Output, Runner};
-use crate::model::{BaseState, IdError, Job, JobId, Limits, Notice, Qos, State};
+use crate::model::{AccountUse, Controller, IdError, Job, JobId, Known, Limits, Notice, Qos};
 
 use super::{Backend, Depth, Filter, Found, Need, SchedError, Users};
-use fields::{Field, Fields, Layout};
+use controlled::SHORT_DEADLINE;
+use fields::{Fields, Layout};
 use named::{is_named, queried};
 use numbers::Clock;
-use records::{Reading, Records};
+use records::Reading;
 use release::{Release, Version};
-use rows::{Reader, Row};
+use rows::Row;
 
 pub use cluster::Nodes;
 pub use pasted::pasted;
@@ -216,43 +217,24 @@ impl<'h> Jobs<'h> {
         Ok(Found { value, notices })
     }
 
-    /// The jobs of a window, newest run of each, without steps or usage.
-    pub fn list(&self, filter: &Filter) -> Result<Found<Vec<Job>>, SchedError> {
-        let layout = self.fields()?.layout(false);
-        let window = (filter.since, filter.until);
-        let cmd = self.selection(filter, window, &layout, Depth::Allocations).cap(LIST_LIMIT);
-        // `--state=RUNNING` also lists jobs that ran in the window and ended in it.
-        let states: Vec<BaseState> =
-            filter.states.iter().map(|word| State::parse(word).base).collect();
-        let wanted = |row: &Row<'_>| {
-            let name = row.get(Field::Name);
-            (states.is_empty() || states.contains(&State::parse(row.get(Field::State)).base))
-                && (filter.names.is_empty() || filter.names.iter().any(|named| named == name))
-        };
-        let reading = Reading { folded: self.is_folded(), ..Reading::default() };
-        let (mut reader, mut records) =
-            (Reader::new(&layout, rows::DELIMITER), Records::new(reading));
-        let mut take = |row: Row<'_>| {
-            if wanted(&row) {
-                records.add(&row);
-            }
-        };
-        let mut silent = true;
-        let ended = self.runner.stream(&cmd, &mut |piece| {
-            silent &= piece.is_empty();
-            reader.feed(piece, &mut take);
-        });
-        let unreadable = reader.finish(&mut take);
-        let (jobs, mut notices) = records.finish();
-        match refusal(&cmd, ended, silent) {
-            Some(error) if jobs.is_empty() => return Err(error),
-            Some(error) => notices.push(broke_off(&error, "jobs")),
-            None => {}
-        }
-        if unreadable > 0 {
-            notices.push(unreadable_rows(unreadable));
-        }
-        Ok(Found { value: jobs, notices })
+    /// What counts the energy that accounting holds: `ipmi`; nothing where none does or nobody says.
+    pub fn energy_meter(&self) -> Option<String> {
+        let controller = self.configuration()?;
+        let plugin = controller.setting("AcctGatherEnergyType")?.rsplit('/').next()?;
+        values::word(plugin).filter(|kind| kind != "none")
+    }
+
+    /// Whether limits of associations hold back jobs; `None` where nobody says.
+    pub fn enforces_limits(&self) -> Option<bool> {
+        let Known::Value(enforced) = self.configuration()?.enforces else { return None };
+        // `safe` and `all` imply it.
+        let words = ["limits", "safe", "all"];
+        Some(enforced.iter().any(|word| words.contains(&word.as_str())))
+    }
+
+    fn configuration(&self) -> Option<Controller> {
+        let cmd = self.ask("scontrol", &["show", "config"]).deadline(SHORT_DEADLINE);
+        Some(controller::settings(&self.query(&cmd).ok()?.stdout))
     }
 
     /// What is known of Slurm's release; `None` when its field list could not be read.
@@ -285,6 +267,17 @@ impl<'h> Jobs<'h> {
         let how = ["--readonly", "--noheader", "--parsable2", "show", "qos"];
         let cmd = self.ask("sacctmgr", &how).arg(limits::format(&limits::QOS_COLUMNS));
         Ok(limits::qos(&self.query(&cmd)?.stdout))
+    }
+
+    /// Every account with its limits, and a user's place in each: one record for every account.
+    pub fn places(&self, user: &str) -> Result<Vec<AccountUse>, SchedError> {
+        let cmd = self.ask("scontrol", &["--oneliner", "show", "assoc_mgr"]);
+        let cmd = cmd.arg(format!("users={user}")).arg("flags=assoc");
+        let places = limits::account_use(&self.query(&cmd)?.stdout);
+        // There is a root at least, where the caller may see any.
+        let nothing =
+            || SchedError::Failed { command: cmd.brief(), message: "it printed none".to_owned() };
+        if places.is_empty() { Err(nothing()) } else { Ok(places) }
     }
 
     /// The query of the jobs that a filter selects, for a window of its own.

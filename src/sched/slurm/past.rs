@@ -19,10 +19,13 @@ use crate::text;
 use super::controlled::SHORT_DEADLINE;
 use super::fields::{Field, Layout};
 use super::numbers::Clock;
-use super::records::{self, Reading};
+use super::records::{self, Reading, Records};
 use super::rows::{self, Reader, Row};
 use super::runs::Loader;
-use super::{Depth, Filter, Jobs, SchedError, Users, quirks, refusal, squeue, unreadable_rows};
+use super::{
+    Depth, Filter, Found, Jobs, LIST_LIMIT, SchedError, Users, broke_off, quirks, refusal, squeue,
+    unreadable_rows,
+};
 
 impl Jobs<'_> {
     /// Passes on every run that ended in the window (`until` not included), and every record that
@@ -67,6 +70,61 @@ impl Jobs<'_> {
             }
         }
         Ok(if unreadable > 0 { vec![unreadable_rows(unreadable)] } else { Vec::new() })
+    }
+}
+
+impl Jobs<'_> {
+    /// The jobs of a window, newest run of each, without steps or usage; of a long window piece by
+    /// piece too. What broke off is told beside what came before.
+    pub fn list(&self, filter: &Filter) -> Result<Found<Vec<Job>>, SchedError> {
+        let layout = self.fields()?.layout(false);
+        // `--state=RUNNING` also lists jobs that ran in the window and ended in it.
+        let states: Vec<BaseState> =
+            filter.states.iter().map(|word| State::parse(word).base).collect();
+        let wanted = |row: &Row<'_>| {
+            let name = row.get(Field::Name);
+            (states.is_empty() || states.contains(&State::parse(row.get(Field::State)).base))
+                && (filter.names.is_empty() || filter.names.iter().any(|named| named == name))
+        };
+        let reading = Reading { folded: self.is_folded(), ..Reading::default() };
+        let mut found: Found<Vec<Job>> = Found { value: Vec::new(), notices: Vec::new() };
+        let mut seen: BTreeSet<JobId> = BTreeSet::new();
+        let (mut unreadable, mut broken) = (0, None);
+        let mut pieces = self.pieces(filter, Depth::Allocations);
+        while let Some(window) = pieces.next() {
+            let cmd = self.selection(filter, window, &layout, Depth::Allocations).cap(LIST_LIMIT);
+            let mut reader = Reader::new(&layout, rows::DELIMITER);
+            let mut records = Records::new(reading);
+            let mut take = |row: Row<'_>| {
+                pieces.held += 1;
+                if wanted(&row) {
+                    records.add(&row);
+                }
+            };
+            let mut silent = true;
+            let ended = self.runner.stream(&cmd, &mut |piece| {
+                silent &= piece.is_empty();
+                reader.feed(piece, &mut take);
+            });
+            unreadable += reader.finish(&mut take);
+            let (jobs, notices) = records.finish();
+            // What crosses a border is printed for both pieces, and the newer one knows its end.
+            found.value.extend(jobs.into_iter().filter(|job| seen.insert(job.id.clone())));
+            found.notices.extend(notices);
+            broken = refusal(&cmd, ended, silent);
+            if broken.is_some() {
+                break;
+            }
+        }
+        match broken {
+            Some(error) if found.value.is_empty() => return Err(error),
+            Some(error) => found.notices.push(broke_off(&error, "jobs")),
+            None => {}
+        }
+        if unreadable > 0 {
+            found.notices.push(unreadable_rows(unreadable));
+        }
+        Ok(found)
     }
 }
 

@@ -213,7 +213,7 @@ pub(super) fn job(row: &Row<'_>, id: JobId, reading: Reading) -> Job {
         elapsed: if has_begun { values::span(row.get(Field::Elapsed)) } else { Known::NotGathered },
         suspended: values::span(row.get(Field::Suspended)),
         energy: values::joules(row.get(Field::Energy)),
-        exclusive: values::exclusive(row.get(Field::Exclusive)),
+        exclusive: values::exclusive(row.get(Field::Exclusive), row.get(Field::SubmitLine)),
         measured: jobstats::read(row.get(Field::AdminComment)),
         admin_comment: values::text(row.get(Field::AdminComment)),
         recorded: row.others(),

@@ -238,6 +238,9 @@ impl<'l> Reader<'l> {
     }
 
     fn close(&mut self, record: &[u8], sink: &mut dyn FnMut(Row<'_>)) {
+        // A file whose heading ends as Windows ends lines has no such byte of anybody's at an end.
+        let carried = self.heading.as_ref().is_some_and(|heading| heading.ends_with(b"\r"));
+        let record = record.strip_suffix(b"\r").filter(|_| carried).unwrap_or(record);
         // Nearly all records are ASCII, which this sees many bytes at a time.
         let text =
             str::from_utf8(record).map_or_else(|_| String::from_utf8_lossy(record), Cow::Borrowed);

@@ -161,7 +161,10 @@ impl Loader {
             joules: numbers::joules(row.get(Field::Energy)),
             restarts: numbers::count(row.get(Field::Restarts)),
             out_of_memory: is_out_of_memory(base, exit),
-            exclusive: values::exclusive(row.get(Field::Exclusive)).get(),
+            exclusive: {
+                let submitted = row.get(Field::SubmitLine);
+                values::exclusive(row.get(Field::Exclusive), submitted).get()
+            },
             ..Run::bare(number, part, base)
         }
     }

@@ -22,8 +22,7 @@ pub(in crate::sched) struct Heading {
 impl Heading {
     /// Reads a heading such as `JobID|State|JobName`; `None` when the line is none.
     pub(in crate::sched) fn read(line: &[u8]) -> Option<Self> {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let text = str::from_utf8(line).ok()?;
+        let text = str::from_utf8(line.strip_suffix(b"\r").unwrap_or(line)).ok()?;
         if !text.starts_with(|c: char| c.is_ascii_alphabetic()) {
             return None;
         }

@@ -9,6 +9,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 use crate::model::{Bytes, Exit, Known, Memory, MemoryScope, Span};
+use crate::script::parse_submit_line;
 
 /// Words that stand for "nothing here", whatever their case.
 const NULL_WORDS: [&str; 11] = [
@@ -166,13 +167,25 @@ pub(super) fn joules(text: &str) -> Known<u64> {
     }
 }
 
-/// `Exclusive` of 26.05: the whole nodes, or those that no other user (or group) may share.
-pub(super) fn exclusive(text: &str) -> Known<bool> {
+/// `Exclusive` of 26.05: the whole nodes, or those that no other user (or group) may share. Before,
+/// only a command that asked for whole nodes tells; a script or a partition may have done so too.
+pub(super) fn exclusive(text: &str, submitted: &str) -> Known<bool> {
     match text {
         "NODE" => Known::Value(true),
         "NO" | "USER" | "MCS" | "TOPO" => Known::Value(false),
+        _ if asks_for_whole_nodes(submitted) => Known::Value(true),
         _ => Known::NotGathered,
     }
+}
+
+fn asks_for_whole_nodes(submitted: &str) -> bool {
+    if !submitted.contains("--exclusive") {
+        return false;
+    }
+    let line = parse_submit_line(submitted);
+    // `--exclusive=user` keeps only other users away.
+    line.effective(0, "exclusive").is_some_and(|given| given.value.is_none())
+        && line.effective(0, "oversubscribe").is_none()
 }
 
 /// `code:signal`.
