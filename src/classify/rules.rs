@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use aho_corasick::AhoCorasick;
 use regex::Regex;
 
-use super::line::message;
+use super::line::{message, run_on};
 use crate::knowledge::{Family, Signal, SignalSource};
 use crate::model::FamilyId;
 use crate::text::in_english;
@@ -139,7 +139,10 @@ impl Rules {
                 let regex = patterns.regex.get_or_init(|| Regex::new(pattern).ok());
                 let regex = regex.as_ref()?;
                 // Patterns that begin at the start of a line mean the start of its message.
-                let found = regex.captures(text).or_else(|| regex.captures(message(text)))?;
+                let found = regex
+                    .captures(text)
+                    .or_else(|| regex.captures(message(text)))
+                    .or_else(|| regex.captures(run_on(text)?))?;
                 let named = regex.capture_names().flatten();
                 let pairs = named.filter_map(|name| Some((name, found.name(name)?.as_str())));
                 pairs.map(|(name, value)| (name.to_owned(), value.trim().to_owned())).collect()
