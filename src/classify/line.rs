@@ -62,28 +62,6 @@ pub(super) fn message(text: &str) -> &str {
     rest
 }
 
-/// The exception that runs into what stands before it on its line: processes that die at the same
-/// time write over each other's line ends, and the last frame of one is followed by the exception of
-/// another, as in `pickle.load(from_parent)MemoryError`.
-pub(super) fn run_on(text: &str) -> Option<&str> {
-    let part_of_name = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
-    text.match_indices("Error").find_map(|(at, word)| {
-        let end = at + word.len();
-        if !(text.len() == end || text[end..].starts_with(": ")) {
-            return None;
-        }
-        let start = text[..end].trim_end_matches(part_of_name).len();
-        let name = &text[start..end];
-        if text[..start].ends_with([')', ']', '}', '\'', '"', ':']) {
-            return Some(&text[start..]);
-        }
-        // A class begins with a capital letter: what stands before that is the end of a frame.
-        let lower = name.starts_with(|c: char| c.is_lowercase()) && !name.contains('.');
-        let class = name.find(char::is_uppercase).filter(|_| lower)?;
-        Some(&text[start + class..])
-    })
-}
-
 /// Whether a daemon of the scheduler, its launcher or the kernel wrote the line. Nothing may stand
 /// before their names but the time, and in lines of syslog the host.
 pub(super) fn is_official(text: &str) -> bool {

@@ -7,10 +7,10 @@ use std::sync::OnceLock;
 use aho_corasick::AhoCorasick;
 use regex::Regex;
 
-use super::line::{message, run_on};
+use super::line::message;
 use crate::knowledge::{Family, Signal, SignalSource};
 use crate::model::FamilyId;
-use crate::text::in_english;
+use crate::text::{in_english, joined_exception};
 
 /// What submission commands put before the reason why they refused. A wrapper's log holds such lines
 /// too: there the signals of submissions are listened to as well.
@@ -142,7 +142,7 @@ impl Rules {
                 let found = regex
                     .captures(text)
                     .or_else(|| regex.captures(message(text)))
-                    .or_else(|| regex.captures(run_on(text)?))?;
+                    .or_else(|| regex.captures(joined_exception(text)?))?;
                 let named = regex.capture_names().flatten();
                 let pairs = named.filter_map(|name| Some((name, found.name(name)?.as_str())));
                 pairs.map(|(name, value)| (name.to_owned(), value.trim().to_owned())).collect()
