@@ -10,7 +10,7 @@ use regex::Regex;
 use super::line::message;
 use crate::knowledge::{Family, Signal, SignalSource};
 use crate::model::FamilyId;
-use crate::text::in_english;
+use crate::text::{in_english, joined_exception};
 
 /// What submission commands put before the reason why they refused. A wrapper's log holds such lines
 /// too: there the signals of submissions are listened to as well.
@@ -139,7 +139,10 @@ impl Rules {
                 let regex = patterns.regex.get_or_init(|| Regex::new(pattern).ok());
                 let regex = regex.as_ref()?;
                 // Patterns that begin at the start of a line mean the start of its message.
-                let found = regex.captures(text).or_else(|| regex.captures(message(text)))?;
+                let found = regex
+                    .captures(text)
+                    .or_else(|| regex.captures(message(text)))
+                    .or_else(|| regex.captures(joined_exception(text)?))?;
                 let named = regex.capture_names().flatten();
                 let pairs = named.filter_map(|name| Some((name, found.name(name)?.as_str())));
                 pairs.map(|(name, value)| (name.to_owned(), value.trim().to_owned())).collect()

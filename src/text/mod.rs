@@ -5,6 +5,7 @@
 mod clean;
 mod english;
 mod hostlist;
+mod joined;
 mod redact;
 mod rename;
 mod width;
@@ -13,6 +14,7 @@ mod words;
 pub use clean::{clean_line, lossy, printable, steers};
 pub use english::{foreign, in_english};
 pub use hostlist::{HostlistError, collapse, expand};
+pub use joined::joined_exception;
 pub use redact::{holds_secret, mask_secrets, masked, without_secrets};
 pub use rename::Renames;
 pub use width::{pad, pad_left, truncate, width, wrap};

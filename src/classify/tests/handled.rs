@@ -53,6 +53,15 @@ fn a_handled_error_does_not_explain_the_exception_that_ends_the_log() {
 }
 
 #[test]
+fn workers_that_die_at_once_write_over_each_others_line_ends() {
+    let frames = "Traceback (most recent call last):\n  File \"<string>\", line 1, in <module>\n  File \"/usr/lib/python3.11/multiprocessing/spawn.py\", line 132, in _main\n";
+    let log = format!(
+        "{frames}{frames}    self = reduction.pickle.load(from_parent)MemoryError\n    self = reduction.pickle.load(from_parent)MemoryError\n"
+    );
+    assert_eq!(named(&judge(Some(&job("FAILED", 1, 0)), &[&log])), "app_alloc_failure");
+}
+
+#[test]
 fn a_worker_of_r_that_died_left_no_damaged_file() {
     let log = "Error in unserialize(node$con) : error reading from connection\nCalls: parLapply -> recvResult\nExecution halted\n";
     let verdict = named(&judge(Some(&job("FAILED", 1, 0)), &[log]));

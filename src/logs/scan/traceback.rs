@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::{Block, BlockKind, Frame, Line, cut};
+use crate::text::joined_exception;
 
 /// What begins a traceback, and what links it to the one before. Looked for with the literals.
 pub(super) const MARKS: [&str; 6] = [
@@ -142,6 +143,10 @@ impl Tracebacks {
                 }
                 let at = Line { text: cut(whole, 0), ..line.clone() };
                 open.block.frames.push(Frame { file, line: number, function, at });
+            } else if let Some(joined) = joined_exception(text)
+                && is_exception(joined, false)
+            {
+                open.block.terminal = Some(Line { text: cut(joined, 0), ..line.clone() });
             }
             true
         } else if is_exception(text, open.adjacent && !open.block.frames.is_empty()) {
