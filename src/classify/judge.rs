@@ -70,6 +70,7 @@ pub fn decide(rules: &Rules, facts: &Facts<'_>) -> Verdict {
         weigh_bare_exits(facts, &mut pieces);
     }
     weigh_limit_after_crash(rules, &mut pieces);
+    weigh_crash_after_error(rules, &mut pieces);
     let mut verdict = conclude(rules, facts.job, silence.as_ref(), &pieces, unexplained);
     if let (true, Outcome::Cause, Some(first)) =
         (silently, verdict.outcome, verdict.causes.first_mut())
@@ -222,6 +223,39 @@ fn weigh_limit_after_crash(rules: &Rules, pieces: &mut [Piece]) {
     }
 }
 
+/// A program that crashed right behind an error that it had told did not heed it: the crash tells no
+/// more than the error does.
+fn weigh_crash_after_error(rules: &Rules, pieces: &mut [Piece]) {
+    /// A cause that is worth so much explains a crash.
+    const EXPLAINS: f64 = 0.6;
+    /// Lines of work between the two.
+    const BETWEEN: u32 = 3;
+    let family = |piece: &Piece| &rules.families()[piece.family];
+    let errors: Vec<((usize, u64), u32)> = pieces
+        .iter()
+        .filter(|piece| piece.role == Role::Root && !piece.official && piece.score >= EXPLAINS)
+        .filter(|piece| !family(piece).crash && !family(piece).fallback)
+        .filter_map(|piece| Some((piece.at?, piece.work_in_all())))
+        .collect();
+    let explained = |crash: &Piece| {
+        let after = crash.work_in_all();
+        errors.iter().any(|&(at, work)| match crash.at {
+            Some(own) if own.0 == at.0 => at < own && work.saturating_sub(after) <= BETWEEN,
+            // Of a crash elsewhere, or known by its exit, nobody knows when it was.
+            _ => work <= BETWEEN,
+        })
+    };
+    let crashes: Vec<usize> = (0..pieces.len())
+        .filter(|&at| pieces[at].role == Role::Root && family(&pieces[at]).crash)
+        .collect();
+    // Where one of them stands before any error, it is that one which the others tell of.
+    if crashes.iter().all(|&crash| explained(&pieces[crash])) {
+        for crash in crashes {
+            pieces[crash].role = Role::Confirm;
+        }
+    }
+}
+
 struct Ranked {
     family: usize,
     score: f64,
@@ -309,9 +343,16 @@ fn cause(
     if told.is_empty() {
         return None;
     }
+    let is_root = |piece: &Piece| {
+        let supported = |check| {
+            let said = job.and_then(|job| record::check(check, job, silence).evidence);
+            said.is_some_and(|evidence| evidence.role == Role::Confirm)
+        };
+        piece.role == Role::Root || piece.with.is_some_and(supported)
+    };
     // Roots first, the strongest first, the earliest first.
     told.sort_by(|a, b| {
-        let rank = |piece: &Piece| (piece.role == Role::Root, piece.score);
+        let rank = |piece: &Piece| (is_root(piece), piece.score);
         let ((a_root, a_score), (b_root, b_score)) = (rank(a), rank(b));
         b_root.cmp(&a_root).then(b_score.total_cmp(&a_score)).then(a.at.cmp(&b.at))
     });
@@ -330,7 +371,7 @@ fn cause(
     }
     let supports = said.iter().filter_map(|said| said.evidence.as_ref());
     others.extend(supports.filter(|e| e.role == Role::Confirm).map(|_| ("check", 0.7)));
-    let mut score = if deciding.role == Role::Root {
+    let mut score = if is_root(deciding) {
         let agreed = others.iter().take(3);
         agreed.fold(deciding.score, |sum, (_, other)| sum + (1.0 - sum) * 0.25 * other)
     } else {

@@ -183,6 +183,19 @@ fn counts_none(text: &str, at: usize) -> bool {
         && words.bytes().all(|b| b.is_ascii_alphabetic() || b" _-".contains(&b))
 }
 
+/// What the C library says of files.
+const ABOUT_FILES: [&str; 9] = [
+    "No such file",
+    "Permission denied",
+    "Too many open files",
+    "No space left",
+    "Disk quota exceeded",
+    "Input/output error",
+    "Read-only file system",
+    "Stale file handle",
+    "Is a directory",
+];
+
 /// Whether the line is one of another file, as `grep` and digests of logs print them: `a.log:12: `.
 fn quotes_file(text: &str) -> bool {
     let Some((path, rest)) = text.trim_start().split_once(':') else { return false };
@@ -192,7 +205,10 @@ fn quotes_file(text: &str) -> bool {
     });
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let numbered = digits > 0 && rest[digits..].starts_with(':');
+    // What the C library says of a file is about it, not from it.
+    let about = ABOUT_FILES.iter().any(|words| rest.trim_start().starts_with(words));
     !stem.is_empty()
+        && !about
         && !path.contains(' ')
         && (job || matches!(ending, "log" | "out" | "err" | "txt"))
         && (numbered || text.starts_with(' ') && rest.starts_with(' '))
@@ -355,6 +371,9 @@ mod tests {
             assert_eq!(of(text, fault), Manner::Harmless, "{text}");
         }
         assert_eq!(of("run.sh: line 3: 4711 Segmentation fault", fault), Manner::Statement);
+        // Open MPI, which could not open its own help.
+        let help = "    /usr/share/openmpi/help-mpi-btl-tcp.txt: Too many open files.  Sorry!";
+        assert_eq!(of(help, "Too many"), Manner::Statement);
     }
 
     #[test]

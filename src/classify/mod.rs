@@ -42,7 +42,7 @@ pub use silence::{Silence, silence};
 
 use std::collections::BTreeMap;
 
-use crate::knowledge::Signal;
+use crate::knowledge::{Check, Signal};
 use crate::logs::Scan;
 use crate::model::{Evidence, Job, Place, Role, StepId, Stream};
 
@@ -100,6 +100,8 @@ struct Piece {
     traced: bool,
     /// Whether it may come from a script that only looked whether something is there.
     probe: bool,
+    /// The check that makes a root of it where it supports the family.
+    with: Option<Check>,
     /// Whether the lines around it say that the program got over it.
     overcome: bool,
     /// Where it stands and what it says.
@@ -138,6 +140,7 @@ impl Piece {
             work_after_all: 0,
             traced: false,
             probe: false,
+            with: signal.with,
             overcome: false,
             evidence,
             frame: None,

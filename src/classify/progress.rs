@@ -69,7 +69,12 @@ fn fatal_at(log: &LogFacts<'_>) -> Option<u64> {
         let level = LEVELS.iter().any(|level| line.text.trim_start().starts_with(level));
         level && !is_told(log, line) || names_exception(&line.text)
     };
-    own.take(BEHIND as usize + 1).find(fatal).map(|line| line.offset)
+    let last: Vec<&Line> = own.take(BEHIND as usize + 1).collect();
+    // What the interpreter ignores ends nothing.
+    if last.iter().any(|line| line.text.starts_with("Exception ignored")) {
+        return None;
+    }
+    last.into_iter().find(fatal).map(|line| line.offset)
 }
 
 /// Whether a run ended by a signal that no launcher and no other rank sends: of an instruction, an

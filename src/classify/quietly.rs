@@ -1,12 +1,12 @@
 //! What the log of a run that the scheduler calls completed says all the same.
 //!
-//! Programs print frightening words and succeed, so words alone say nothing here. Three things do: an
+//! Programs print frightening words and succeed, so words alone say nothing here. Four things do: an
 //! uncaught exception as the very last thing in a log, the scheduler's own count of processes that were
-//! killed for their memory, and a result of a family whose programs are
+//! killed for their memory, its refusal to make a step, and a result of a family whose programs are
 //! known to end with 0 without having reached it. What the rest of the log says was got over, or reached
 //! later, is none.
 
-use super::line::is_low_level;
+use super::line::{goes_on, is_low_level};
 use super::rules::Rules;
 use super::stream::listen;
 use super::{Facts, LogFacts, Piece, aftermath};
@@ -27,7 +27,7 @@ pub(super) fn pieces(rules: &Rules, facts: &Facts<'_>) -> Vec<Piece> {
         let before: Vec<f64> = pieces.iter().map(|piece| piece.score).collect();
         aftermath::weigh(log, &mut pieces);
         for (piece, before) in pieces.into_iter().zip(before) {
-            if piece.official && is_kill(rules, &piece) {
+            if piece.official && (is_kill(rules, &piece) || is_lost_step(&piece)) {
                 found.push(piece);
                 continue;
             }
@@ -49,6 +49,18 @@ pub(super) fn pieces(rules: &Rules, facts: &Facts<'_>) -> Vec<Piece> {
 fn is_kill(rules: &Rules, piece: &Piece) -> bool {
     let memory = rules.families()[piece.family].checks.contains(&Check::MemoryNearLimit);
     piece.role == Role::Root && memory && piece.captures.contains_key("events")
+}
+
+/// Whether a step was never made, as `srun` says itself, and nothing was done behind it: its script
+/// did not ask how it went.
+fn is_lost_step(piece: &Piece) -> bool {
+    const LOST: [&str; 2] = ["Unable to create step", "Unable to confirm allocation"];
+    let text = &piece.evidence.text;
+    piece.role == Role::Root
+        && LOST.iter().any(|words| text.contains(words))
+        && !goes_on(text)
+        && !piece.overcome
+        && piece.work_in_all() <= BEHIND
 }
 
 /// Whether the piece is the exception that a log ends in.

@@ -44,6 +44,9 @@ pub struct Family {
     pub states: Vec<String>,
     /// Whether it is only a description of last resort, which any other family outranks.
     pub fallback: bool,
+    /// Whether it is how programs die that went on blindly behind an error: one that is told just
+    /// before explains it.
+    pub crash: bool,
     /// Whether programs are known to end with 0 although this happened.
     pub may_exit_zero: bool,
     /// How it is recognised.
@@ -142,6 +145,9 @@ pub struct Signal {
     /// Whether scripts also get this message when they only look whether something is there: then
     /// work that goes on speaks against it, whatever else the log holds.
     pub probe: bool,
+    /// The check that makes a root of it where it supports the family; without that support it has
+    /// its own role.
+    pub with: Option<Check>,
     /// The record pattern of a [`SignalSource::Record`] signal.
     pub when: Option<RecordPattern>,
     /// Of a [`SignalSource::Reason`]: whether a job that waits for it will start without anybody

@@ -40,6 +40,8 @@ struct FrontMatter {
     #[serde(default)]
     fallback: bool,
     #[serde(default)]
+    crash: bool,
+    #[serde(default)]
     may_exit_zero: bool,
     #[serde(default)]
     signals: Vec<FrontSignal>,
@@ -71,6 +73,7 @@ struct FrontSignal {
     example: Option<String>,
     #[serde(default)]
     probe: bool,
+    with: Option<Check>,
     when: Option<RecordPattern>,
     waiting_helps: Option<bool>,
     #[serde(default)]
@@ -218,6 +221,7 @@ fn family(
         tags: front.tags,
         states: front.states,
         fallback: front.fallback,
+        crash: front.crash,
         may_exit_zero: front.may_exit_zero,
         signals,
         counter: front.counter,
@@ -244,6 +248,7 @@ fn checked(signal: FrontSignal, edits: Vec<Edit>) -> Result<Signal, String> {
         weight,
         example,
         probe,
+        with,
         when,
         waiting_helps,
         ..
@@ -268,6 +273,7 @@ fn checked(signal: FrontSignal, edits: Vec<Edit>) -> Result<Signal, String> {
         weight,
         example,
         probe,
+        with,
         when,
         waiting_helps,
         edits,

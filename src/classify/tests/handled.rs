@@ -174,3 +174,45 @@ fn a_submission_that_was_taken_the_second_time_was_not_refused() {
     assert_eq!(named(&judge(Some(&job("FAILED", 1, 0)), &[&log])), "Unknown");
     assert_eq!(named(&judge(Some(&job("FAILED", 1, 0)), &[refused])), "submit_account");
 }
+
+#[test]
+fn a_crash_right_behind_an_error_tells_no_more_than_the_error() {
+    let crash = "/var/spool/slurmd/job1/slurm_script: line 9: 41734 Segmentation fault      (core dumped) ./run\n";
+    let judged = |code, log: String| named(&judge(Some(&job("FAILED", code, 0)), &[&log]));
+    let library = "Could not load library libcudnn_cnn_infer.so.8. Error: libnvrtc.so: cannot open shared object file: No such file or directory\n";
+    assert_eq!(judged(139, format!("{library}{crash}")), "shared_lib_missing");
+    // bamaddrg's message where the paths are wrong.
+    let input = "could not open input BAM files\n";
+    assert_eq!(judged(139, format!("{input}{crash}")), "file_not_found");
+    // With work in between, or before the error, it is a crash of its own.
+    assert_eq!(judged(139, format!("{library}{}{crash}", steps())), "segfault");
+    assert_eq!(judged(139, format!("{crash}{library}")), "segfault");
+    // The watchdog's own end, as PyTorch writes it.
+    let watchdog = "[rank2]:[E1119 13:21:12.514402210 ProcessGroupNCCL.cpp:616] [Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=BROADCAST, NumelIn=1, NumelOut=1, Timeout(ms)=1800000) ran for 1800001 milliseconds before timing out.\nterminate called after throwing an instance of 'c10::DistBackendError'\n./train.sh: line 184: 2324239 Aborted                 (core dumped) python train.py\n";
+    assert_eq!(judged(134, watchdog.to_owned()), "nccl_timeout");
+}
+
+#[test]
+fn a_kill_that_a_wrapper_tells_is_of_memory_where_its_peak_says_so() {
+    // Trinity ends with 25 when a stage of it was killed.
+    let log = "sh: line 1:  2741 Killed                  inchworm --kmers jellyfish.kmers.fa\nError encountered\n";
+    let with = |peak: u64| {
+        let mut job = job("FAILED", 25, 0);
+        job.allocated = Tres::parse("billing=1,cpu=1,mem=1000M,node=1");
+        let mut batch = step("batch", "FAILED", 25, 0);
+        batch.max_rss = Known::Value(Bytes(peak * Bytes::MIB));
+        job.steps = vec![batch];
+        job
+    };
+    assert_eq!(named(&judge(Some(&with(990)), &[log])), "host_oom");
+    assert_eq!(named(&judge(Some(&with(500)), &[log])), "Unknown");
+}
+
+#[test]
+fn a_step_that_was_never_made_is_no_success() {
+    let lost = "srun: error: slurm_receive_msg: Socket timed out on send/recv operation\nsrun: error: Unable to confirm allocation for job 3178522: Socket timed out on send/recv operation\n";
+    let judged = |log: &str| judge(Some(&job("COMPLETED", 0, 0)), &[log]);
+    assert_eq!(named(&judged(lost)), "slurm_controller");
+    let later = format!("{lost}trying again\n{}", steps());
+    assert_eq!(judged(&later).outcome, crate::model::Outcome::Healthy);
+}
