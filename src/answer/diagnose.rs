@@ -354,7 +354,7 @@ pub(super) fn one(engine: &Engine, job: Job, surroundings: &mut impl Surrounding
 }
 
 fn unmasked(engine: &Engine, job: Job, surroundings: &mut impl Surroundings) -> Diagnosis {
-    if matches!(job.state.base, BaseState::Pending) {
+    if job.waits() {
         let verdict = classify::decide(&engine.rules, &record_alone(&job));
         let helps = waiting_helps(&engine.rules, &verdict);
         let held = held::held(&verdict, &job, surroundings);

@@ -19,9 +19,7 @@ use crate::eval::{
 };
 use crate::host::{Content, FileError, Replay};
 use crate::logs::{Certainty, Located};
-use crate::model::{
-    BaseState, Cause, Job, JobId, Notice, Outcome, Place, Source, State, Stream, Verdict,
-};
+use crate::model::{Cause, Job, JobId, Notice, Outcome, Place, Source, State, Stream, Verdict};
 use crate::retrieve::Match;
 use crate::sched::{Session, slurm};
 use crate::text;
@@ -166,7 +164,7 @@ fn answer(
     answered.confidence = named.map(|cause| cause.confidence.measured);
     answered.first = first.map(|cause| cause.family.0.clone());
     answered.score = first.map(|cause| cause.confidence.score);
-    if case.stage.is_none() && diagnosis.job.state.base == BaseState::Pending {
+    if case.stage.is_none() && diagnosis.job.waits() {
         "pending".clone_into(&mut answered.stage);
     }
     if diagnosis.fix.is_some() {

@@ -77,7 +77,7 @@ pub fn good_ending<'a>(log: &LogFacts<'a>) -> Option<&'a Line> {
 }
 
 /// Whether a line says that the whole of the work came to a good end.
-fn says_all_is_done(text: &str) -> bool {
+pub(super) fn says_all_is_done(text: &str) -> bool {
     const PHRASES: [&str; 15] = [
         "all done",
         "normal termination",

@@ -27,7 +27,7 @@ pub fn decide(rules: &Rules, facts: &Facts<'_>) -> Verdict {
     let mut silently = false;
     if let Some(job) = facts.job {
         match job.state.base {
-            BaseState::Pending => {
+            BaseState::Pending if job.waits() => {
                 let causes = rank(rules, Some(job), None, &waiting::pieces(rules, job));
                 let causes = causes.into_iter().map(|ranked| ranked.cause).collect();
                 return Verdict { causes, ..plain(Outcome::Pending) };

@@ -1,11 +1,12 @@
 //! What the log of a run that the scheduler calls completed says all the same.
 //!
-//! Programs print frightening words and succeed, so words alone say nothing here. Four things do: an
+//! Programs print frightening words and succeed, so words alone say nothing here. Five things do: an
 //! uncaught exception as the very last thing in a log, the scheduler's own count of processes that were
-//! killed for their memory, its refusal to make a step, and a result of a family whose programs are
+//! killed for their memory, its refusal to make a step, a shell's report of a crash, and a result of a family whose programs are
 //! known to end with 0 without having reached it. What the rest of the log says was got over, or reached
 //! later, is none.
 
+use super::aftermath::says_all_is_done;
 use super::line::{goes_on, is_low_level};
 use super::rules::Rules;
 use super::stream::listen;
@@ -36,7 +37,7 @@ pub(super) fn pieces(rules: &Rules, facts: &Facts<'_>) -> Vec<Piece> {
             // Such programs report that they are done, whatever came out.
             if root && is_result(rules, log, &piece, before) {
                 found.push(Piece { score: before, ..piece });
-            } else if root && !overcome && ends_in(log, &piece) {
+            } else if root && !overcome && (ends_in(log, &piece) || crashed(rules, log, &piece)) {
                 found.push(piece);
             }
         }
@@ -61,6 +62,21 @@ fn is_lost_step(piece: &Piece) -> bool {
         && !goes_on(text)
         && !piece.overcome
         && piece.work_in_all() <= BEHIND
+}
+
+/// Whether the piece is the shell's own report that a program crashed, near the end, of a program that
+/// had not said that its work was done: some only crash while they leave.
+fn crashed(rules: &Rules, log: &LogFacts<'_>, piece: &Piece) -> bool {
+    /// Lines that a script may write about it.
+    const ABOUT: u32 = 6;
+    /// Lines before it in which the program would have said it.
+    const BEFORE: usize = 8;
+    let Some((_, offset)) = piece.at else { return false };
+    let before = log.scan.tail.iter().rev().filter(|line| line.offset < offset).take(BEFORE);
+    rules.families()[piece.family].crash
+        && piece.captures.contains_key("program")
+        && piece.work_in_all() <= ABOUT
+        && !before.into_iter().any(|line| says_all_is_done(&line.text))
 }
 
 /// Whether the piece is the exception that a log ends in.

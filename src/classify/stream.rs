@@ -225,8 +225,21 @@ fn order(rules: &Rules, pieces: &mut [Piece], unexplained: &[&Line]) {
         .filter(|piece| piece.role == Role::Root)
         .filter_map(|piece| Some((piece.family, piece.at?.1, piece.score)))
         .collect();
+    let causes: Vec<(u64, u32)> = pieces
+        .iter()
+        .filter(|piece| piece.role == Role::Root && is_inner(piece))
+        .filter_map(|piece| Some((piece.at?.1, piece.work_in_all())))
+        .collect();
     for piece in pieces.iter_mut().filter(|piece| piece.role == Role::Root && !piece.official) {
         let Some((_, offset)) = piece.at else { continue };
+        // An exception of Java is explained by what its trace says it came from.
+        let work = piece.work_in_all();
+        if piece.traced && causes.iter().any(|cause| cause.0 > offset && cause.1 == work) {
+            piece.score *= 0.55;
+        }
+        if is_inner(piece) {
+            continue;
+        }
         let fallback = rules.families()[piece.family].fallback;
         let own = piece.rank();
         let first = unexplained
@@ -246,6 +259,12 @@ fn order(rules: &Rules, pieces: &mut [Piece], unexplained: &[&Line]) {
             piece.score *= 0.8;
         }
     }
+}
+
+/// Whether a line names an exception inside the trace of another one.
+fn is_inner(piece: &Piece) -> bool {
+    let text = piece.evidence.text.trim_start();
+    text.starts_with("Caused by: ") || text.starts_with("Suppressed: ")
 }
 
 fn evidence(log: &LogFacts<'_>, line: &Line, signal: String, role: Role) -> Evidence {

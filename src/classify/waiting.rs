@@ -13,9 +13,16 @@ use crate::model::Job;
 /// The pieces that a job's reason is.
 pub(super) fn pieces(rules: &Rules, job: &Job) -> Vec<Piece> {
     let Some(reason) = job.reason.as_deref() else { return Vec::new() };
-    let found = rules.matches_from(SignalSource::Reason, reason);
-    found
-        .filter(|found| says(reason, found))
+    // `scontrol` joins the words of a sentence by underscores.
+    let sentence = reason.replace('_', " ");
+    let other = (sentence != reason).then_some(sentence.as_str());
+    [Some(reason), other]
+        .into_iter()
+        .flatten()
+        .flat_map(|told| {
+            let found = rules.matches_from(SignalSource::Reason, told);
+            found.filter(move |found| says(told, found))
+        })
         .map(|found| {
             let (id, role) = (&found.signal.id, found.signal.role);
             let evidence = fact(id, role, "Reason", None, reason);

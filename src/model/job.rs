@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::node::is_slice;
-use super::{Bytes, Drawn, Exit, JobId, Known, NodeUse, Span, State, StepId, Tres};
+use super::{BaseState, Bytes, Drawn, Exit, JobId, Known, NodeUse, Span, State, StepId, Tres};
 
 /// What an amount of memory is counted per.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -232,6 +232,13 @@ impl Job {
         let ran = self.elapsed.get().is_some_and(|elapsed| elapsed > Span::default());
         self.started.is_value() && (ran || self.node_list.is_some())
             || self.steps.iter().any(|step| step.elapsed.is_value())
+    }
+
+    /// Whether it waits to run. The record of a run that was requeued is that of a run: its job waits
+    /// again, under a record of its own.
+    pub fn waits(&self) -> bool {
+        let ran = self.elapsed.get().is_some_and(|elapsed| elapsed > Span::default());
+        self.state.base == BaseState::Pending && !(ran && self.state.text.starts_with("REQUEUED"))
     }
 
     /// GPUs allocated, or asked for where nothing is allocated yet.

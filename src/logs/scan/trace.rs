@@ -43,7 +43,7 @@ fn tells_failure(text: &str) -> bool {
 
 /// Whether a line is a frame or a heading of a trace.
 pub(super) fn is_frame(text: &str) -> bool {
-    const HEADINGS: [&str; 16] = [
+    const HEADINGS: [&str; 17] = [
         "stack backtrace:",
         "Stacktrace:",
         "Backtrace for this error:",
@@ -55,6 +55,7 @@ pub(super) fn is_frame(text: &str) -> bool {
         "Thread 0x",
         "goroutine ",
         "Caused by: ",
+        "Suppressed: ",
         "Calls: ",
         "Execution halted",
         "frame #",
