@@ -40,7 +40,7 @@ pub(super) fn manner(text: &str, at: usize) -> Manner {
 /// The message behind what loggers and launchers put before it: time stamps, tags in brackets,
 /// ranks, levels. An indented line is quoted text and stays what it is.
 pub(super) fn message(text: &str) -> &str {
-    const LEVELS: [&str; 5] = ["ERROR", "CRITICAL", "FATAL", "E", "stderr"];
+    const LEVELS: [&str; 6] = ["ERROR", "CRITICAL", "FATAL", "CRASH", "E", "stderr"];
     let mut rest = text;
     for _ in 0..8 {
         let tagged = rest.strip_prefix('[').and_then(|inner| inner.split_once(']'));

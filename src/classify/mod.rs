@@ -79,6 +79,7 @@ pub struct Facts<'a> {
 
 /// One piece of evidence with what it is worth.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Piece {
     /// The family, as an index into [`Rules::families`].
     family: usize,

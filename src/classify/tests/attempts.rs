@@ -11,7 +11,7 @@ const RAISED: &str = "Traceback (most recent call last):\n  File \"/home/u/train
 
 /// Lines of work.
 fn steps(count: usize) -> String {
-    (0..count).map(|step| format!("step {step} loss 0.{step}\n")).collect()
+    (0..count).map(|step| format!("step {step} loss 0.{step}\n")).collect::<Vec<_>>().concat()
 }
 
 #[test]

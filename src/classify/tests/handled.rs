@@ -128,7 +128,7 @@ fn everyday_messages_of_other_languages_are_known() {
 
 /// Lines of work.
 fn steps() -> String {
-    (1..60).map(|step| format!("step {step} loss=0.{step}\n")).collect()
+    (1..60).map(|step| format!("step {step} loss=0.{step}\n")).collect::<Vec<_>>().concat()
 }
 
 #[test]
