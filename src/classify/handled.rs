@@ -15,12 +15,8 @@ pub(super) const WENT_ON: u32 = 4;
 pub(super) fn is_overcome(hit: &Hit, concluded: Option<&Block>) -> bool {
     let logged = |text: &str| text.contains("ERROR") || text.contains("WARNING");
     let heading = concluded.and_then(|block| block.heading.as_deref());
-    heading.is_some_and(|text| logged(text) && goes_on(text)) || is_answered(&hit.next)
-}
-
-/// Whether the next lines say it.
-pub(super) fn is_answered(next: &[String]) -> bool {
-    next.iter().any(|text| goes_on(text) || is_mended(text))
+    heading.is_some_and(|text| logged(text) && goes_on(text))
+        || hit.next.iter().any(|text| goes_on(text) || is_mended(text))
 }
 
 /// Whether the line says that what had failed was done after all, or does not matter.

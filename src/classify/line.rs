@@ -144,7 +144,9 @@ fn is_advice(text: &str, at: usize) -> bool {
 pub(super) fn is_low_level(before: &str) -> bool {
     // NCCL knows no level above WARN: there it says why a call failed. So does dask's nanny, when it
     // ends a worker.
-    if before.contains(" NCCL WARN ") || before.contains("distributed.nanny") {
+    // TensorFlow's operations tell their failures as warnings as well.
+    const ERRORS: [&str; 3] = [" NCCL WARN ", "distributed.nanny", "OP_REQUIRES failed at "];
+    if ERRORS.iter().any(|words| before.contains(words)) {
         return false;
     }
     let words =

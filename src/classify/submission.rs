@@ -3,7 +3,7 @@
 //! They come without a job, so there is no record to weigh them against. A line counts by its
 //! manner of speaking, as a line of a log does; a refusal that is only put off ("retrying") is none.
 
-use super::handled::{OVERCOME, is_answered};
+use super::handled::OVERCOME;
 use super::line::{Manner, manner};
 use super::rules::Rules;
 use super::{LogFacts, Piece};
@@ -31,11 +31,8 @@ pub(super) fn pieces(rules: &Rules, number: usize, log: &LogFacts<'_>, text: &[u
                 (Manner::Harmless, Role::Root) => (Role::Confirm, 0.6),
                 (_, role) => (role, 1.0),
             };
-            let worth = if is_answered(&next(text, offset + raw.len() as u64)) {
-                worth * OVERCOME
-            } else {
-                worth
-            };
+            let taken = next(text, offset + raw.len() as u64).any(|text| is_taken(&text));
+            let worth = if taken { worth * OVERCOME } else { worth };
             let place = Place::Log {
                 path: log.path.to_owned(),
                 line: Some(number_of_line),
@@ -59,10 +56,15 @@ pub(super) fn pieces(rules: &Rules, number: usize, log: &LogFacts<'_>, text: &[u
     pieces
 }
 
+/// Whether a submission was taken, in Slurm's words.
+fn is_taken(text: &str) -> bool {
+    text.contains("Submitted batch job ")
+}
+
 /// The lines that follow an offset.
-fn next(text: &[u8], offset: u64) -> Vec<String> {
+fn next(text: &[u8], offset: u64) -> impl Iterator<Item = String> {
     const NEXT: usize = 2;
     let rest = usize::try_from(offset).ok().and_then(|offset| text.get(offset..));
     let lines = rest.unwrap_or_default().split(|byte| *byte == b'\n');
-    lines.filter(|line| !line.trim_ascii().is_empty()).take(NEXT).map(printable).collect()
+    lines.filter(|line| !line.trim_ascii().is_empty()).take(NEXT).map(printable)
 }

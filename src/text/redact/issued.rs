@@ -153,7 +153,7 @@ pub(super) fn private_key(bytes: &[u8], at: &Range<usize>) -> Option<Range<usize
         return (next > 0).then_some(at.end..at.end + next);
     }
     let body = |byte: u8| base64(byte) || matches!(byte, b'\n' | b'\r' | b'\\' | b' ' | b'*');
-    let body = run(&bytes[..at.end + rest.len()], at.end, body);
+    let body = whole_run(&bytes[..at.end + rest.len()], at.end, body);
     (!body.is_empty()).then_some(body)
 }
 
