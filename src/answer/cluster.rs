@@ -110,6 +110,8 @@ pub struct QueueRow {
     pub max_time: Known<Span>,
     /// Whose rule that is.
     pub max_time_source: String,
+    /// The most cores of a node that its jobs may have together.
+    pub cpus_per_node: Known<u64>,
     /// What one user may have at once.
     pub at_once: Vec<Ceiling>,
     /// What limits leave the caller of its GPUs; `None` where they leave all.
@@ -168,6 +170,7 @@ impl QueueRow {
             max_time,
             max_time_source,
             gpus_left,
+            cpus_per_node: queue.max_cpus_per_node.clone(),
             at_once,
             way: access.way,
             gates: access.gates,

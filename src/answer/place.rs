@@ -11,6 +11,7 @@ use super::{AnswerError, World, mask};
 use crate::capacity::change::{self, Change};
 use crate::capacity::free::Frees;
 use crate::capacity::gates::{Gates, Kind};
+use crate::capacity::start::MOST_HOSTS;
 use crate::capacity::rank::{self, Asked, Judged, Look, Placement, Verdict};
 use crate::hardware::Catalogue;
 use crate::host::FileError;
@@ -235,7 +236,7 @@ pub fn places(world: World<'_>, wanted: Wanted) -> Result<Places, AnswerError> {
     let gates = Gates::new(&cluster, &frees);
     let look = Look::new(&cluster, &frees, &gates, &catalogue);
     let shape = &wanted.shape;
-    known_queues(&cluster, &shape.partitions)?;
+    known_names(&cluster, &frees, shape)?;
     let judged = look.judge(shape, wanted.all);
     let candidates: Vec<Candidate> = judged
         .iter()
@@ -357,7 +358,7 @@ pub fn check(world: World<'_>, wanted: &Wanted) -> Result<Checked, AnswerError> 
     let gates = Gates::new(&cluster, &frees);
     let look = Look::new(&cluster, &frees, &gates, &catalogue);
     let shape = &wanted.shape;
-    known_queues(&cluster, &shape.partitions)?;
+    known_names(&cluster, &frees, shape)?;
     let judged = look.judge(shape, wanted.all);
     notices.extend(left_out(&cluster, wanted));
     let candidates: Vec<Candidate> =
@@ -446,6 +447,20 @@ fn candidate(gates: &Gates<'_>, judged: &Judged<'_>, wanted: &Wanted) -> Candida
         charges.push(Charge { account: shape.account.clone(), qos: shape.qos.clone() });
     }
     Candidate { queue: judged.queue.name.clone(), charges }
+}
+
+/// Every queue and every node that is named must be there: `sbatch` refuses a job that names another.
+fn known_names(cluster: &Cluster, frees: &Frees<'_>, shape: &Shape) -> Result<(), AnswerError> {
+    known_queues(cluster, &shape.partitions)?;
+    for list in shape.exclude.iter().chain(&shape.nodelist) {
+        let hosts = text::expand(list, MOST_HOSTS).unwrap_or_default();
+        if let Some(name) = hosts.into_iter().find(|host| frees.named(host).is_none()) {
+            let known = cluster.nodes.iter().map(|node| node.name.as_str());
+            let nearest = text::did_you_mean(&name, known).map(str::to_owned);
+            return Err(AnswerError::UnknownNode { name, nearest });
+        }
+    }
+    Ok(())
 }
 
 /// Every queue that is named must be there.

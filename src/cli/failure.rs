@@ -110,6 +110,13 @@ pub(super) fn of_answer(error: &AnswerError) -> (Exit, Option<String>) {
             );
             (Exit::No, Some(hint))
         }
+        AnswerError::UnknownNode { nearest, .. } => {
+            let hint = nearest.as_ref().map_or_else(
+                || "see: jobwise nodes --all".to_owned(),
+                |nearest| format!("did you mean '{nearest}'?"),
+            );
+            (Exit::No, Some(hint))
+        }
         AnswerError::NoModel { .. } => {
             (Exit::CannotAsk, hint("jobwise kb model where says what was looked at"))
         }
@@ -157,6 +164,7 @@ fn of_scheduler(error: &SchedError) -> (Exit, Option<String>) {
         }
         SchedError::UnknownUser { .. } => (Exit::No, hint("-u takes login names and numeric ids")),
         SchedError::UnknownCluster { .. } => (Exit::No, hint("sacctmgr list clusters names them")),
+        SchedError::NoDemoJob { .. } => (Exit::No, hint("without --demo your own cluster is asked")),
         SchedError::NotInDemo(_) => {
             (Exit::CannotAsk, hint("without --demo your own cluster is asked"))
         }

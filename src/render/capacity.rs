@@ -161,9 +161,13 @@ fn free_table(page: &mut Page<'_>, queues: &[&QueueRow], shown: usize) -> io::Re
     limited(page, queues.iter().take(shown).copied())
 }
 
-/// Whose limits leave less than is free.
+/// Which take only jobs that name a reservation, and whose limits leave less than is free.
 fn limited<'r>(page: &mut Page<'_>, rows: impl Iterator<Item = &'r QueueRow>) -> io::Result<()> {
     for row in rows {
+        let reserved = row.gates.iter().find(|gate| gate.code == "REQUIRES_RESERVATION");
+        if let Some(gate) = reserved.filter(|_| row.is_usable()) {
+            page.entry("", 0, Label::Warn, &format!("{} ({})", gate.text, gate.source))?;
+        }
         let Some(left) = &row.gpus_left else { continue };
         let line = format!(
             "{}: of {} limits leave you {} ({})",
@@ -305,6 +309,10 @@ pub(super) fn queue(page: &mut Page<'_>, row: &QueueRow) -> io::Result<()> {
         entry("GPU types", &models.join(", "))?;
     }
     entry("max time", &format!("{}, by {}", row.max_time, row.max_time_source))?;
+    if let Some(most) = row.cpus_per_node.get() {
+        let most = format!("{most} cores of a node, by partition {} MaxCPUsPerNode", row.name);
+        entry("at once", &most)?;
+    }
     for ceiling in &row.at_once {
         let most = format!(
             "{} {} for one user, of which you have {}, by {}",

@@ -215,6 +215,12 @@ pub enum SchedError {
     /// The demo cluster holds no answer.
     #[error(transparent)]
     NotInDemo(ExecError),
+    /// The demo cluster holds no record of that job.
+    #[error("the demo holds no record of job {id}; 'jobwise --demo jobs' lists those it holds")]
+    NoDemoJob {
+        /// The id.
+        id: JobId,
+    },
     /// The recording that is replayed holds no answer.
     #[error("the recording holds no answer to '{command}'")]
     NotRecorded {

@@ -313,6 +313,41 @@ fn each_closed_door_of_the_demo_has_its_reason() {
         .says("partition biology is for biology, not for account physics (partition biology AllowAccounts)");
 }
 
+/// Partition course has `ReqResv=YES`, partition gpu `MaxCPUsPerNode=48`.
+#[test]
+fn what_holds_for_every_job_of_a_partition_is_said_of_the_partition() {
+    let needs = "partition course takes only jobs that name a reservation";
+    for args in [&["status"][..], &["queues", "-p", "course"], &["zoom", "course"]] {
+        let shown = demo(args).ends(0).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(shown.contains(needs), "{shown}");
+    }
+    demo(&["zoom", "gpu"]).says("at once    48 cores of a node, by partition gpu MaxCPUsPerNode");
+}
+
+#[test]
+fn a_name_that_is_not_there_is_said_once_with_those_that_are() {
+    let hint = "did you mean 'cn05'?";
+    for option in ["-x", "-w"] {
+        let shown = demo(&["where", option, "cn05,cn055"]);
+        let message = "there is no node 'cn055' here: sbatch refuses a job that names it";
+        shown.ends(1).fails_with(message, hint);
+    }
+    for (options, reason, lift) in [
+        (["-A", "nosuch"], "you may not charge account nosuch", "charge physics, teaching or"),
+        (["--qos", "nosuch"], "account physics may not use QOS nosuch", "--qos=long|normal"),
+        (["--reservation", "nosuch"], "there is no reservation nosuch", "--reservation=course-ada"),
+    ] {
+        let shown = demo(&[&["where", "-p", "cpu,gpu,cloud"], &options[..]].concat()).ends(1).all();
+        assert_eq!(shown.matches(reason).count(), 1, "{shown}");
+        assert!(shown.contains(lift), "{shown}");
+    }
+    // Whether there is such a licence elsewhere nobody can say; that is said where it would go.
+    let shown = demo(&["where", "-p", "cpu,gpu", "-L", "foo"]).ends(0).all();
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = "fits now; not checked: the licence foo is not one of this cluster's own";
+    assert_eq!(shown.matches(said).count(), 1, "{shown}");
+}
+
 /// The rules are those of `fixtures/demo/make-cluster`; each line asks for a little more than one of
 /// them allows.
 #[test]
