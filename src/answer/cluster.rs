@@ -371,6 +371,13 @@ impl NodeFilter {
             && (self.queues.is_empty() || names.iter().any(|name| self.queues.contains(name)))
     }
 
+    /// The nodes that match, added up.
+    pub(super) fn sums(&self, cluster: &Cluster, frees: &Frees<'_>) -> Sums {
+        let chosen = frees.nodes.iter().filter(|free| self.takes(free));
+        let chosen: Vec<_> = chosen.map(|free| self.seen_from_queue(cluster, free)).collect();
+        Sums::of(&chosen)
+    }
+
     /// The rows, in order, and how many there are in all.
     pub(super) fn rows(&self, cluster: &Cluster, frees: &Frees<'_>) -> (Vec<NodeRow>, usize) {
         let chosen = frees.nodes.iter().filter(|free| self.takes(free));

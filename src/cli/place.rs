@@ -263,8 +263,12 @@ fn wanted(world: World<'_>, args: &ShapeArgs) -> Result<(Wanted, Vec<Notice>), F
     say("ntasks", &args.ntasks);
     say("ntasks-per-node", &args.tasks_per_node);
     say("cpus-per-task", &args.cpus);
-    say("gpus-per-node", &args.gpus);
-    say("gpus-per-task", &args.gpus_per_task);
+    // As `--gres` spells them.
+    let bare = |gpus: &Option<String>| {
+        gpus.as_ref().map(|gpus| gpus.strip_prefix("gpu:").unwrap_or(gpus).to_owned())
+    };
+    say("gpus-per-node", &bare(&args.gpus));
+    say("gpus-per-task", &bare(&args.gpus_per_task));
     say("constraint", &args.constraint);
     say("licenses", &args.licenses);
     say("exclude", &args.exclude);

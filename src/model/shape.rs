@@ -164,7 +164,13 @@ impl Shape {
                     _ => Per::Node,
                 };
                 let listed = devices(text, per, option == "gres");
-                let listed = listed.ok_or_else(|| fail("[NAME:][TYPE:]COUNT is expected"))?;
+                let listed = listed.ok_or_else(|| {
+                    fail(if option == "gres" {
+                        "NAME[:TYPE]:COUNT is expected"
+                    } else {
+                        "[TYPE:]COUNT is expected"
+                    })
+                })?;
                 // The later of two that say the same; `--gres` and `--gpus` stand beside each other.
                 self.devices.retain(|known| {
                     !listed.iter().any(|new| new.name == known.name && new.per == known.per)
@@ -586,7 +592,7 @@ mod tests {
         };
         assert_eq!(error("nodes", "4-2"), "--nodes=4-2: N or MIN-MAX is expected");
         assert_eq!(error("ntasks", "0"), "--ntasks=0: a number from 1 on is expected");
-        assert_eq!(error("gres", "gpu::2"), "--gres=gpu::2: [NAME:][TYPE:]COUNT is expected");
+        assert_eq!(error("gres", "gpu::2"), "--gres=gpu::2: NAME[:TYPE]:COUNT is expected");
         assert_eq!(error("mem", "lots"), "--mem=lots: an amount like 64G is expected");
         assert_eq!(
             error("time", "banana"),

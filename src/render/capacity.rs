@@ -253,8 +253,8 @@ impl Report for Queues {
             page.table(&QUEUE_COLUMNS, &rows)?;
         }
         limited(page, self.queues.iter().filter(|row| row.is_usable()))?;
-        if self.total > self.queues.len() {
-            let more = self.total - self.queues.len();
+        if self.hidden > 0 {
+            let more = text::count(self.hidden as u64, "hidden partition");
             page.entry("", 0, Label::Dim, &format!("{more} not shown: --all"))?;
         }
         if !self.queues.is_empty() {
@@ -401,7 +401,11 @@ fn marks(row: &NodeRow) -> String {
 
 impl Report for Nodes {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
-        page.entry("nodes", MARGIN, Label::Plain, &classes(&self.cluster))?;
+        let mut nodes = classes(&self.matching);
+        if self.matching.nodes < self.cluster.nodes {
+            nodes = nodes.replacen(':', &format!(" of {}:", self.cluster.nodes), 1);
+        }
+        page.entry("nodes", MARGIN, Label::Plain, &nodes)?;
         if self.nodes.is_empty() {
             page.entry("", 0, Label::Plain, "no node matches")?;
         } else {

@@ -454,7 +454,7 @@ fn nodes_that_are_out_are_told_with_who_and_when() {
 
 #[test]
 fn the_history_of_failures_is_told_where_it_is_asked_for() {
-    let words = "cn06 4 of 28 jobs failed here, where the same work elsewhere explains 0.3";
+    let words = "cn06: 4 of 28 jobs failed here, where the same work elsewhere explains 0.3";
     demo(&["health", "--history"]).ends(0).says(words);
     assert!(!demo(&["health"]).stdout.contains("failed here"));
     let document = demo(&["health", "--history", "--json"]).json();
