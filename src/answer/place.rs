@@ -490,7 +490,7 @@ fn unknown_types(cluster: &Cluster, shape: &Shape) -> Vec<Notice> {
         }
         let types: Vec<&str> = types.into_iter().collect();
         let what = if name == "gpu" { "GPU" } else { name };
-        let text = format!("no {what} here is of type {kind}: {}", text::join(&types, "or"));
+        let text = format!("no {what} here is of type {kind}; they are {}", text::join(&types, "or"));
         notices.push(Notice::warning("unknown-type", text));
     }
     notices

@@ -149,7 +149,7 @@ fn of_scheduler(error: &SchedError) -> (Exit, Option<String>) {
         SchedError::UnknownJob { .. } => {
             (Exit::No, hint("jobwise jobs lists yours; an old job may have left the database"))
         }
-        SchedError::NoScheduler => (
+        SchedError::NoScheduler | SchedError::NotConfigured => (
             Exit::CannotAsk,
             hint(
                 "--demo shows a demo cluster; diagnose --log FILE and sizing --from FILE need no \
@@ -160,7 +160,10 @@ fn of_scheduler(error: &SchedError) -> (Exit, Option<String>) {
             (Exit::CannotAsk, hint("--log FILE diagnoses a log without the record"))
         }
         SchedError::TimedOut { .. } | SchedError::NotAsked { .. } => {
-            (Exit::QueryFailed, hint("try again later, or raise scheduler.deadline_seconds"))
+            (Exit::QueryFailed, hint(
+                "try again later, or raise scheduler.deadline_seconds: all that hangs shares one and \
+                 a half of it",
+            ))
         }
         SchedError::UnknownUser { .. } => (Exit::No, hint("-u takes login names and numeric ids")),
         SchedError::UnknownCluster { .. } => (Exit::No, hint("sacctmgr list clusters names them")),

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::Report;
 use super::page::{Cell, Column, Label, Page, WHOLE};
-use crate::answer::backends::Backends;
+use crate::answer::backends::{Backends, Row};
 use crate::answer::cluster::{NodeRow, QueueRow};
 use crate::answer::exclude::Exclude;
 use crate::answer::nodes::Nodes;
@@ -445,6 +445,11 @@ impl Report for Backends {
         let cell = |yes: bool| {
             if yes { (Label::Good, "yes".to_owned()) } else { (Label::Plain, "no".to_owned()) }
         };
+        // What does not answer was not heard to do anything.
+        let able = |row: &Row, yes: bool| match &row.trouble {
+            Some(_) => (Label::Warn, "n/a".to_owned()),
+            None => cell(yes),
+        };
         let rows: Vec<Vec<Cell>> = self
             .backends
             .iter()
@@ -452,13 +457,19 @@ impl Report for Backends {
                 vec![
                     (Label::Plain, row.name.to_owned()),
                     cell(row.is_here),
-                    cell(row.knows_jobs),
-                    cell(row.knows_nodes),
-                    cell(row.has_dry_run),
+                    able(row, row.knows_jobs),
+                    able(row, row.knows_nodes),
+                    able(row, row.has_dry_run),
                 ]
             })
             .collect();
-        page.table(&COLUMNS, &rows)
+        page.table(&COLUMNS, &rows)?;
+        for row in &self.backends {
+            if let Some(trouble) = &row.trouble {
+                page.entry("", 0, Label::Warn, &format!("{} does not answer: {trouble}", row.name))?;
+            }
+        }
+        Ok(())
     }
 }
 

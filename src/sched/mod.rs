@@ -200,6 +200,9 @@ pub enum SchedError {
         /// The one that hung first.
         hung: String,
     },
+    /// The clients find no scheduler to ask.
+    #[error("Slurm's clients are here but have no configuration; is this a login node?")]
+    NotConfigured,
     /// There is no such user.
     #[error("there is no user '{name}' here")]
     UnknownUser {
