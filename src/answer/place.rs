@@ -12,8 +12,8 @@ use super::{AnswerError, World, mask};
 use crate::capacity::change::{self, Change};
 use crate::capacity::free::Frees;
 use crate::capacity::gates::{Gates, Kind};
-use crate::capacity::start::MOST_HOSTS;
 use crate::capacity::rank::{self, Asked, Judged, Look, Placement, Verdict};
+use crate::capacity::start::MOST_HOSTS;
 use crate::hardware::Catalogue;
 use crate::host::FileError;
 use crate::model::{Cluster, Devices, DryRun, JobId, Notice, Shape, ShapeError};
@@ -483,14 +483,16 @@ fn unknown_types(cluster: &Cluster, shape: &Shape) -> Vec<Notice> {
     let mut notices = Vec::new();
     for Devices { name, kind, .. } in &shape.devices {
         let Some(kind) = kind else { continue };
-        let all = cluster.nodes.iter().flat_map(|node| &node.gres).filter(|gres| gres.name == *name);
+        let all =
+            cluster.nodes.iter().flat_map(|node| &node.gres).filter(|gres| gres.name == *name);
         let types: BTreeSet<&str> = all.filter_map(|gres| gres.model.as_deref()).collect();
         if types.is_empty() || types.iter().any(|known| known.eq_ignore_ascii_case(kind)) {
             continue;
         }
         let types: Vec<&str> = types.into_iter().collect();
         let what = if name == "gpu" { "GPU" } else { name };
-        let text = format!("no {what} here is of type {kind}; they are {}", text::join(&types, "or"));
+        let text =
+            format!("no {what} here is of type {kind}; they are {}", text::join(&types, "or"));
         notices.push(Notice::warning("unknown-type", text));
     }
     notices

@@ -159,15 +159,18 @@ fn of_scheduler(error: &SchedError) -> (Exit, Option<String>) {
         SchedError::NoAccounting { .. } | SchedError::Forbidden { .. } => {
             (Exit::CannotAsk, hint("--log FILE diagnoses a log without the record"))
         }
-        SchedError::TimedOut { .. } | SchedError::NotAsked { .. } => {
-            (Exit::QueryFailed, hint(
+        SchedError::TimedOut { .. } | SchedError::NotAsked { .. } => (
+            Exit::QueryFailed,
+            hint(
                 "try again later, or raise scheduler.deadline_seconds: all that hangs shares one and \
                  a half of it",
-            ))
-        }
+            ),
+        ),
         SchedError::UnknownUser { .. } => (Exit::No, hint("-u takes login names and numeric ids")),
         SchedError::UnknownCluster { .. } => (Exit::No, hint("sacctmgr list clusters names them")),
-        SchedError::NoDemoJob { .. } => (Exit::No, hint("without --demo your own cluster is asked")),
+        SchedError::NoDemoJob { .. } => {
+            (Exit::No, hint("without --demo your own cluster is asked"))
+        }
         SchedError::NotInDemo(_) => {
             (Exit::CannotAsk, hint("without --demo your own cluster is asked"))
         }

@@ -43,7 +43,7 @@ impl Report for Status {
         }
         page.entry("partitions", MARGIN, Label::Plain, &terms(self))?;
         page.entry("nodes", MARGIN, Label::Plain, &classes(&self.nodes))?;
-        let limits = if self.limited { "; limits leave you no more" } else { "" };
+        let limits = if self.limited { "; more is free, but not within your limits" } else { "" };
         page.entry("yours", MARGIN, Label::Strong, &format!("{}{limits}", free(&self.yours)))?;
         if let Some(access) = &self.access {
             page.entry("access", MARGIN, Label::Dim, &access.told())?;
@@ -466,7 +466,12 @@ impl Report for Backends {
         page.table(&COLUMNS, &rows)?;
         for row in &self.backends {
             if let Some(trouble) = &row.trouble {
-                page.entry("", 0, Label::Warn, &format!("{} does not answer: {trouble}", row.name))?;
+                page.entry(
+                    "",
+                    0,
+                    Label::Warn,
+                    &format!("{} does not answer: {trouble}", row.name),
+                )?;
             }
         }
         Ok(())

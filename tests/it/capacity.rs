@@ -348,6 +348,40 @@ fn a_name_that_is_not_there_is_said_once_with_those_that_are() {
     assert_eq!(shown.matches(said).count(), 1, "{shown}");
 }
 
+#[test]
+fn lists_count_what_they_show() {
+    demo(&["queues", "--unusable-only"]).ends(0).says("2 hidden partitions not shown: --all");
+    let all = demo(&["queues", "--unusable-only", "--all"]).ends(0).stdout.clone();
+    assert!(!all.contains("not shown"), "{all}");
+    demo(&["nodes", "-p", "course"]).says("nodes      2 of 28: 1 reserved for you, 1 reserved");
+    // A node that is down does not work, however its jobs fared.
+    let health = demo(&["health", "--history"]).ends(0).stdout.clone();
+    let (out, works) = health.split_once("work, and are worse").expect("both");
+    assert!(out.contains("cn06: 4 of 28 jobs failed") && !works.contains("cn06"), "{health}");
+    // What `exclude` names is said where it is found.
+    let avoided = demo(&["exclude", "--degraded"]).ends(0).stdout.clone();
+    assert!(works.contains(&format!("(exclude --degraded): {avoided}")), "{health}");
+}
+
+#[test]
+fn a_type_of_gpu_is_taken_as_gres_spells_it_and_unknown_ones_are_told() {
+    for option in ["-g", "--gpus-per-task"] {
+        demo(&["where", "-p", "gpu-long", option, "gpu:a100:1"]).says("1 a100 GPU");
+    }
+    let types = "no GPU here is of type 1g.10gb; they are a100, a100_1g.10gb or v100";
+    demo(&["where", "-p", "mig", "-g", "1g.10gb:2"]).ends(1).says(types);
+    let hint = "jobwise where --declared judges by rules and nodes";
+    let message = "check is what the scheduler says: --declared would leave it unasked";
+    demo(&["check", "--declared"]).ends(64).fails_with(message, hint);
+    // Two on each node and four in all are two nodes.
+    let script = Test::new("two-nodes");
+    let text = "#!/bin/sh\n#SBATCH --gres=gpu:a100:2\n#SBATCH --gpus=4\ntrue\n";
+    let path = script.file("job.sh", text.as_bytes()).display().to_string();
+    let shown = demo(&["where", "-p", "gpu-long", "--script", &path]).ends(0).stdout.clone();
+    let row = shown.lines().find(|line| line.contains("gpu-long  ")).expect("its row");
+    assert_eq!(row.split_whitespace().nth(3), Some("1/2"), "{shown}");
+}
+
 /// The rules are those of `fixtures/demo/make-cluster`; each line asks for a little more than one of
 /// them allows.
 #[test]

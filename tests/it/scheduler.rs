@@ -87,7 +87,11 @@ fn clients_without_a_configuration_are_no_scheduler() {
     for args in [&["diagnose", "67"][..], &["jobs"], &["nodes"], &["where"]] {
         let shown = test.run(args);
         shown.ends(2);
-        assert!(shown.stderr.contains(message) && shown.stderr.contains("--demo"), "{}", shown.all());
+        assert!(
+            shown.stderr.contains(message) && shown.stderr.contains("--demo"),
+            "{}",
+            shown.all()
+        );
     }
     let shown = test.run(&["backends"]).ends(0).stdout.clone();
     let row: Vec<&str> = shown.lines().nth(1).expect("a row").split_whitespace().collect();

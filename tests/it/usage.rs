@@ -167,8 +167,7 @@ fn the_demo_says_what_it_is() {
     let hint = "without --demo your own cluster is asked";
     test.run(&["--demo", "jobs", "-S", "3d"]).ends(2).fails_with(message, hint);
     // No such job is a no, here as on any cluster.
-    let message =
-        "the demo holds no record of job 999; 'jobwise --demo jobs' lists those it holds";
+    let message = "the demo holds no record of job 999; 'jobwise --demo jobs' lists those it holds";
     for args in [&["diagnose", "999"][..], &["job", "999"], &["where", "--job", "999"]] {
         test.run(&[&["--demo"], args].concat()).ends(1).fails_with(message, hint);
     }
