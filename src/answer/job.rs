@@ -73,8 +73,8 @@ pub struct Gauge {
     pub of: Option<f64>,
     /// `s`, `CPUs`, `bytes` or `GPUs`.
     pub unit: &'static str,
-    /// The share used, from 0 to 1; `None` where one of them is not known, or more was used than
-    /// there was.
+    /// The share used, from 0 to 1, of time more where the limit was passed; `None` where one of them
+    /// is not known, or more of anything else was used than there was.
     pub share: Option<f64>,
     /// What would have to be set for it to be known, where it is not and the job is over.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -190,7 +190,8 @@ fn gauges(run: &Run) -> Vec<Gauge> {
     let short = run.elapsed.get() == Some(0) && run.cpu_millis.is_some();
     let gauge = |name, unit, used: Option<f64>, of: Option<f64>, gathered_by| {
         let share = used.zip(of).map(|(used, of)| used / of);
-        let share = share.filter(|share| (0.0..=1.0).contains(share));
+        // A clock is right where it passes the limit; a meter that passes its ceiling is wrong.
+        let share = share.filter(|share| name == "time" || (0.0..=1.0).contains(share));
         let measured = used.is_some() || (short && name == "cpu");
         let gathered_by = if measured || runs { None } else { Some(gathered_by) };
         Gauge { name, used, of, unit, share, gathered_by }
