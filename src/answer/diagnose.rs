@@ -41,7 +41,7 @@ use closest::Finder;
 pub(super) use engine::Engine;
 use fix::fix;
 pub use fix::{Fix, OwnPage};
-pub(super) use given::of_text;
+pub(super) use given::{of_text, open_given};
 pub use given::{Given, diagnose_given, diagnose_text};
 pub use offers::{Offer, Refusable};
 use reading::{Scanned, notices, quote_tails, read_logs};
