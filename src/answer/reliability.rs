@@ -101,7 +101,8 @@ pub fn nodes(
     let workloads = workloads(&history);
     let idle = scope::idle(world.config);
     let found = reliability::reliability(&history, &workloads, metric, &idle);
-    let Reliability { nodes, few, trials, hits, ambiguous, at_limits, tasks, node_failures } = found;
+    let Reliability { nodes, few, trials, hits, ambiguous, at_limits, tasks, node_failures } =
+        found;
     let worse: Vec<&str> =
         nodes.iter().filter(|row| row.is_worse()).map(|row| row.node.as_str()).collect();
     let excluded: Vec<&str> = worse.iter().take(EXCLUDED).copied().collect();

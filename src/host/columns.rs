@@ -178,7 +178,8 @@ mod tests {
     #[test]
     fn a_name_with_a_line_break_moves_with_its_row() {
         // Slurm 22.05 printed job 80 so, and text columns have been asked for behind these since.
-        let table = "80@~@COMPLETED@~@two\nlines@~@line1\n2nd\ttab\n80.batch@~@COMPLETED@~@batch@~@\n";
+        let table =
+            "80@~@COMPLETED@~@two\nlines@~@line1\n2nd\ttab\n80.batch@~@COMPLETED@~@batch@~@\n";
         assert_eq!(
             read(
                 "--format=JobID,State,JobName,Comment",

@@ -359,10 +359,7 @@ mod tests {
             let line = text.lines().find(|line| line.starts_with(begin));
             line.unwrap_or_else(|| panic!("no {begin}: {text}")).to_owned()
         };
-        assert!(
-            line("wasted ").contains("at most n/a core-hours, n/a node-hours; n/a"),
-            "{text}"
-        );
+        assert!(line("wasted ").contains("at most n/a core-hours, n/a node-hours; n/a"), "{text}");
         assert!(line("energy ").contains("n/a of n/a kWh"), "{text}");
         let cells =
             |begin: &str| line(begin).split_whitespace().map(str::to_owned).collect::<Vec<_>>();

@@ -93,7 +93,10 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
 }
 
 /// Opens a file that somebody named: a file, or what is piped in where the machine itself is asked.
-pub(in crate::answer) fn open_given(world: World<'_>, path: &Path) -> Result<Box<dyn Content>, FileError> {
+pub(in crate::answer) fn open_given(
+    world: World<'_>,
+    path: &Path,
+) -> Result<Box<dyn Content>, FileError> {
     if path.as_os_str() == "-" {
         return world.machine.piped(path);
     }
