@@ -8,6 +8,7 @@ use super::diagnose::{self, Engine, Failure, Hints, LogReport, Shared};
 use super::{AnswerError, World, mask};
 use crate::config::Settings;
 use crate::history::{Finding, findings};
+use crate::logs::written;
 use crate::model::{Idle, Job, JobId, Names, Notice, Outcome, Run};
 use crate::sched::SchedError;
 use crate::script::parse_submit_line;
@@ -151,6 +152,8 @@ fn record(mut job: Job, cause: Option<Named>, logs: Vec<LogReport>, settings: &S
     if job.command.is_none() {
         job.command = submitted(&job);
     }
+    let named = |path: &Option<String>| path.as_deref().map(|path| written(path, &job));
+    (job.stdout, job.stderr) = (named(&job.stdout), named(&job.stderr));
     let run = Run::of(&job, &mut Names::default());
     let family = cause.as_ref().map(|cause| cause.family.as_str());
     let findings = findings(&job, &run, family, &idle(settings), &settings.findings);
