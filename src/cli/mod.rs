@@ -491,3 +491,16 @@ fn look(system: &System, cluster: &dyn Runner, global: &Global) -> Look {
         zone: cluster.zone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::beside;
+
+    #[test]
+    fn what_stands_beside_an_answer_is_broken_for_a_terminal_alone() {
+        let states = "it is one of PENDING RUNNING SUSPENDED COMPLETED";
+        assert_eq!(beside("hint", states, None), format!("hint: {states}"));
+        let broken = beside("hint", states, Some(30));
+        assert_eq!(broken, "hint: it is one of PENDING\nRUNNING SUSPENDED COMPLETED");
+    }
+}
