@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::World;
 use crate::config;
 use crate::sched::{self, Need};
+use crate::text;
 
 /// The schedulers.
 #[derive(Debug, Serialize)]
@@ -25,6 +26,8 @@ pub struct Row {
     pub name: &'static str,
     /// Whether its clients are here.
     pub is_here: bool,
+    /// Why it does not answer, where it is here and was asked in vain.
+    pub trouble: Option<String>,
     /// Whether it can be asked about past jobs.
     pub knows_jobs: bool,
     /// Whether it can be asked about nodes and queues.
@@ -39,9 +42,11 @@ pub fn backends(world: World<'_>) -> Backends {
     let row = |scheduler: &'static sched::Scheduler| {
         let only = config::Scheduler { backend: scheduler.name.to_owned(), ..settings.clone() };
         let found = sched::detect(world.cluster, &only, Need::Nodes, world.session);
+        let trouble = found.nodes.as_ref().and_then(|nodes| nodes.trouble());
         Row {
             name: scheduler.name,
             is_here: found.nodes.is_some() || found.jobs.is_some(),
+            trouble: trouble.map(|error| text::masked(&error.to_string())),
             knows_jobs: found.jobs.is_some(),
             knows_nodes: found.nodes.is_some(),
             has_dry_run: found.probe.is_some(),

@@ -110,6 +110,8 @@ pub struct QueueRow {
     pub max_time: Known<Span>,
     /// Whose rule that is.
     pub max_time_source: String,
+    /// The most cores of a node that its jobs may have together.
+    pub cpus_per_node: Known<u64>,
     /// What one user may have at once.
     pub at_once: Vec<Ceiling>,
     /// What limits leave the caller of its GPUs; `None` where they leave all.
@@ -168,6 +170,7 @@ impl QueueRow {
             max_time,
             max_time_source,
             gpus_left,
+            cpus_per_node: queue.max_cpus_per_node.clone(),
             at_once,
             way: access.way,
             gates: access.gates,
@@ -366,6 +369,13 @@ impl NodeFilter {
             && (!self.cpu || !is_gpu)
             && (!self.free || free.class.gives_now())
             && (self.queues.is_empty() || names.iter().any(|name| self.queues.contains(name)))
+    }
+
+    /// The nodes that match, added up.
+    pub(super) fn sums(&self, cluster: &Cluster, frees: &Frees<'_>) -> Sums {
+        let chosen = frees.nodes.iter().filter(|free| self.takes(free));
+        let chosen: Vec<_> = chosen.map(|free| self.seen_from_queue(cluster, free)).collect();
+        Sums::of(&chosen)
     }
 
     /// The rows, in order, and how many there are in all.

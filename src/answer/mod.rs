@@ -208,6 +208,14 @@ pub enum AnswerError {
         /// The nearest there is.
         nearest: Option<String>,
     },
+    /// There is no node of that name.
+    #[error("there is no node '{name}' here: sbatch refuses a job that names it")]
+    UnknownNode {
+        /// The name given.
+        name: String,
+        /// The nearest there is.
+        nearest: Option<String>,
+    },
     /// There is neither a queue nor a node nor a job of that name.
     #[error("there is no partition, node or job '{name}' here")]
     UnknownPlace {

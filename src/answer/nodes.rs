@@ -19,6 +19,8 @@ pub struct Nodes {
     pub total: usize,
     /// All nodes of the cluster: the classes add up.
     pub cluster: Sums,
+    /// The nodes that matched, added up.
+    pub matching: Sums,
     /// The nodes, at most as many as were asked for.
     pub nodes: Vec<NodeRow>,
     /// What the answer lacks.
@@ -36,6 +38,7 @@ pub fn nodes(world: World<'_>, filter: &NodeFilter) -> Result<Nodes, AnswerError
         taken_at: cluster.taken_at,
         total,
         cluster: Sums::of(&frees.nodes),
+        matching: filter.sums(&cluster, &frees),
         nodes,
         notices,
     })

@@ -2,6 +2,7 @@
 //!
 //! Also `check`: what the scheduler itself says about each queue and account.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -12,9 +13,10 @@ use crate::capacity::change::{self, Change};
 use crate::capacity::free::Frees;
 use crate::capacity::gates::{Gates, Kind};
 use crate::capacity::rank::{self, Asked, Judged, Look, Placement, Verdict};
+use crate::capacity::start::MOST_HOSTS;
 use crate::hardware::Catalogue;
 use crate::host::FileError;
-use crate::model::{Cluster, DryRun, JobId, Notice, Shape, ShapeError};
+use crate::model::{Cluster, Devices, DryRun, JobId, Notice, Shape, ShapeError};
 use crate::sched::survey::{self, Candidate, Charge, Survey};
 use crate::sched::{self, Backend, SchedError};
 use crate::script::{self, Note, NoteKind};
@@ -235,7 +237,7 @@ pub fn places(world: World<'_>, wanted: Wanted) -> Result<Places, AnswerError> {
     let gates = Gates::new(&cluster, &frees);
     let look = Look::new(&cluster, &frees, &gates, &catalogue);
     let shape = &wanted.shape;
-    known_queues(&cluster, &shape.partitions)?;
+    known_names(&cluster, &frees, shape)?;
     let judged = look.judge(shape, wanted.all);
     let candidates: Vec<Candidate> = judged
         .iter()
@@ -283,6 +285,7 @@ pub fn places(world: World<'_>, wanted: Wanted) -> Result<Places, AnswerError> {
         possible.retain(|possible| possible.confirmed != Some(false));
         changes = Some(possible);
     }
+    notices.extend(unknown_types(&cluster, shape));
     notices.extend(left_aside(shape));
     notices.extend(left_out(&cluster, &wanted));
     if !wanted.declared && !survey.can_ask && !candidates.is_empty() {
@@ -357,7 +360,7 @@ pub fn check(world: World<'_>, wanted: &Wanted) -> Result<Checked, AnswerError> 
     let gates = Gates::new(&cluster, &frees);
     let look = Look::new(&cluster, &frees, &gates, &catalogue);
     let shape = &wanted.shape;
-    known_queues(&cluster, &shape.partitions)?;
+    known_names(&cluster, &frees, shape)?;
     let judged = look.judge(shape, wanted.all);
     notices.extend(left_out(&cluster, wanted));
     let candidates: Vec<Candidate> =
@@ -400,6 +403,7 @@ pub fn check(world: World<'_>, wanted: &Wanted) -> Result<Checked, AnswerError> 
     if shape.gpu_memory.is_some() || !shape.needs.is_empty() {
         not_covered.push("--gpu-mem and --needs: the scheduler knows neither");
     }
+    notices.extend(unknown_types(&cluster, shape));
     notices.extend(left_aside(shape));
     Ok(Checked {
         schema: "jobwise/check/1",
@@ -448,6 +452,20 @@ fn candidate(gates: &Gates<'_>, judged: &Judged<'_>, wanted: &Wanted) -> Candida
     Candidate { queue: judged.queue.name.clone(), charges }
 }
 
+/// Every queue and every node that is named must be there: `sbatch` refuses a job that names another.
+fn known_names(cluster: &Cluster, frees: &Frees<'_>, shape: &Shape) -> Result<(), AnswerError> {
+    known_queues(cluster, &shape.partitions)?;
+    for list in shape.exclude.iter().chain(&shape.nodelist) {
+        let hosts = text::expand(list, MOST_HOSTS).unwrap_or_default();
+        if let Some(name) = hosts.into_iter().find(|host| frees.named(host).is_none()) {
+            let known = cluster.nodes.iter().map(|node| node.name.as_str());
+            let nearest = text::did_you_mean(&name, known).map(str::to_owned);
+            return Err(AnswerError::UnknownNode { name, nearest });
+        }
+    }
+    Ok(())
+}
+
 /// Every queue that is named must be there.
 pub(super) fn known_queues(cluster: &Cluster, names: &[String]) -> Result<(), AnswerError> {
     let known = || cluster.queues.iter().map(|queue| queue.name.as_str());
@@ -458,6 +476,26 @@ pub(super) fn known_queues(cluster: &Cluster, names: &[String]) -> Result<(), An
             nearest: text::did_you_mean(name, known()).map(str::to_owned),
         }),
     }
+}
+
+/// A type that no node has, with those that there are, as they are typed.
+fn unknown_types(cluster: &Cluster, shape: &Shape) -> Vec<Notice> {
+    let mut notices = Vec::new();
+    for Devices { name, kind, .. } in &shape.devices {
+        let Some(kind) = kind else { continue };
+        let all =
+            cluster.nodes.iter().flat_map(|node| &node.gres).filter(|gres| gres.name == *name);
+        let types: BTreeSet<&str> = all.filter_map(|gres| gres.model.as_deref()).collect();
+        if types.is_empty() || types.iter().any(|known| known.eq_ignore_ascii_case(kind)) {
+            continue;
+        }
+        let types: Vec<&str> = types.into_iter().collect();
+        let what = if name == "gpu" { "GPU" } else { name };
+        let text =
+            format!("no {what} here is of type {kind}; they are {}", text::join(&types, "or"));
+        notices.push(Notice::warning("unknown-type", text));
+    }
+    notices
 }
 
 fn left_aside(shape: &Shape) -> Option<Notice> {

@@ -20,6 +20,9 @@ pub struct Queues {
     pub taken_at: Timestamp,
     /// How many there are in all.
     pub total: usize,
+    /// How many of those that were asked for are hidden, and left out therefore.
+    #[serde(skip)]
+    pub hidden: usize,
     /// The queues.
     pub queues: Vec<QueueRow>,
     /// What was asked of the scheduler; `None` where only the rules count.
@@ -63,16 +66,15 @@ pub fn queues(world: World<'_>, wanted: &Wanted) -> Result<Queues, AnswerError> 
     let access = asks.then(|| confirm(world, &backend, &cluster, &gates, &mut rows));
     sort_rows(&mut rows);
     let total = cluster.queues.len();
-    rows.retain(|row| {
-        let named = !wanted.names.is_empty();
-        let is_wanted =
-            if named { wanted.names.contains(&row.name) } else { wanted.all || !row.is_hidden };
-        is_wanted && !(wanted.unusable_only && row.is_usable())
-    });
+    rows.retain(|row| !(wanted.unusable_only && row.is_usable()));
+    let matching = rows.len();
+    // Those that were named are all that is left.
+    rows.retain(|row| wanted.all || !wanted.names.is_empty() || !row.is_hidden);
     Ok(Queues {
         schema: "jobwise/queues/1",
         taken_at: cluster.taken_at,
         total,
+        hidden: matching - rows.len(),
         queues: rows,
         access: access.map(Access::summary),
         detail: wanted.detail || !wanted.names.is_empty(),

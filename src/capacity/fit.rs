@@ -393,11 +393,11 @@ impl<'s> Demand<'s> {
     /// The nodes that are needed, and whether those that take so many tasks each are enough.
     pub fn enough(&self, tasks: &[u64]) -> bool {
         let mut best: Vec<u64> = tasks.iter().copied().filter(|tasks| *tasks > 0).collect();
+        let nodes = usize::try_from(self.shape.least_nodes()).unwrap_or(usize::MAX);
+        if best.len() < nodes {
+            return false;
+        }
         if self.shape.has_fixed_nodes() {
-            let nodes = usize::try_from(self.shape.least_nodes()).unwrap_or(usize::MAX);
-            if best.len() < nodes {
-                return false;
-            }
             best.sort_unstable_by(|a, b| b.cmp(a));
             best.truncate(nodes);
         }

@@ -221,6 +221,8 @@ impl<'c> Gates<'c> {
         queue::caller(self, queue, &mut common);
         if let Some(shape) = shape {
             queue::shape(self, queue, shape, &mut common);
+        } else {
+            queue::needs_reservation(queue, Kind::Note, &mut common);
         }
         let best = self
             .ways(queue, shape)

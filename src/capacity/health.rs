@@ -196,7 +196,8 @@ fn look(cluster: &Cluster, others_are_older: bool, free: &Free<'_>, found: &mut 
             "memory-gone",
             false,
             format!(
-                "is idle and has {left} of {total} free: a process, or a cache, was left behind"
+                "is idle, and its system has {left} of {total} free, of which jobs are given all: \
+                 a process, or a cache, was left behind"
             ),
         );
     }

@@ -352,16 +352,21 @@ impl<'c> Look<'c> {
             Asked::TooMany => {
                 (Verdict::NoAnswer, "not asked: too many dry runs for one question".to_owned())
             }
-            Asked::No if access.has(Kind::Wait) => {
-                (Verdict::NoAnswer, gate(Kind::Wait).map(told).unwrap_or_default())
+            Asked::No => {
+                let stands = match gate(Kind::Wait) {
+                    Some(gate) => told(gate),
+                    None if fit.now && behind => {
+                        "there is room, but for the jobs that wait before it".to_owned()
+                    }
+                    None if fit.now => "fits now".to_owned(),
+                    None if fit.busy.is_empty() => String::new(),
+                    None => told_busy(&fit.busy),
+                };
+                let open = gate(Kind::Unchecked).map(|gate| format!("not checked: {}", gate.text));
+                let said: Vec<String> =
+                    [stands].into_iter().filter(|text| !text.is_empty()).chain(open).collect();
+                (Verdict::NoAnswer, said.join("; "))
             }
-            Asked::No if fit.now && behind => (
-                Verdict::NoAnswer,
-                "there is room, but for the jobs that wait before it".to_owned(),
-            ),
-            Asked::No if fit.now => (Verdict::NoAnswer, "fits now".to_owned()),
-            Asked::No if fit.busy.is_empty() => (Verdict::NoAnswer, String::new()),
-            Asked::No => (Verdict::NoAnswer, told_busy(&fit.busy)),
         }
     }
 

@@ -18,7 +18,7 @@ use crate::model::{BaseState, Bytes, Cluster, QueuedJob, Span};
 use crate::text;
 
 /// No job has more nodes than the largest cluster.
-pub(super) const MOST_HOSTS: usize = 262_144;
+pub(crate) const MOST_HOSTS: usize = 262_144;
 
 /// What running jobs give back, and when.
 #[derive(Debug, Default)]

@@ -38,11 +38,13 @@ pub(super) fn boundary(log: &LogFacts<'_>, job: Option<&Job>) -> Option<u64> {
         hits.chain(&log.scan.tail).filter_map(|line| end(log, line)).collect();
     ends.sort_by_key(|end| end.line.offset);
     let latest = ends.iter().filter_map(|end| cancelled_at(&end.line.text)).max();
+    let raised = raised_last(log);
     let earlier = ends.iter().rev().find(|end| {
         let another = |latest| {
             cancelled_at(&end.line.text).is_some_and(|at| latest >= at.saturating_add(APART))
         };
-        latest.is_some_and(another) || is_contradicted(end, job)
+        latest.is_some_and(another)
+            || is_contradicted(end, job, raised.is_some_and(|at| at > end.line.offset))
     });
     earlier.map(|end| end.line.offset)
 }
@@ -84,9 +86,18 @@ fn end<'a>(log: &LogFacts<'a>, line: &'a Line) -> Option<End<'a>> {
     })
 }
 
-/// Whether what came after an end shows that it was not that of this run.
-fn is_contradicted(end: &End<'_>, job: Option<&Job>) -> bool {
-    let went_on = end.after > LAST_WORDS || end.resumed;
+/// Where the traceback begins that ends a log, if it is none of a program that is told to end.
+fn raised_last(log: &LogFacts<'_>) -> Option<u64> {
+    const TOLD: [&str; 4] = ["Interrupt", "SIG", "SystemExit", "ignal"];
+    let last = log.scan.blocks.iter().rev().find(|block| block.terminal.is_some())?;
+    let text = &last.terminal.as_ref()?.text;
+    (!TOLD.iter().any(|words| text.contains(words))).then_some(last.first.offset)
+}
+
+/// Whether what came after an end shows that it was not that of this run; `raised` says that an
+/// exception did.
+fn is_contradicted(end: &End<'_>, job: Option<&Job>, raised: bool) -> bool {
+    let went_on = end.after > LAST_WORDS || end.resumed || raised;
     let Some(named) = end.state else { return false };
     match job.map(|job| job.state.base) {
         Some(state) if state == named => false,

@@ -231,18 +231,18 @@ fn weigh_crash_after_error(rules: &Rules, pieces: &mut [Piece]) {
     /// Lines of work between the two.
     const BETWEEN: u32 = 3;
     let family = |piece: &Piece| &rules.families()[piece.family];
-    let errors: Vec<((usize, u64), u32)> = pieces
+    let errors: Vec<((usize, u64), u32, u32)> = pieces
         .iter()
         .filter(|piece| piece.role == Role::Root && !piece.official && piece.score >= EXPLAINS)
-        .filter(|piece| !family(piece).crash && !family(piece).fallback)
-        .filter_map(|piece| Some((piece.at?, piece.work_in_all())))
+        .filter(|piece| !family(piece).crash && !family(piece).fallback && !piece.probe)
+        .filter_map(|piece| Some((piece.at?, piece.work_in_all(), piece.work_after)))
         .collect();
     let explained = |crash: &Piece| {
         let after = crash.work_in_all();
-        errors.iter().any(|&(at, work)| match crash.at {
-            Some(own) if own.0 == at.0 => at < own && work.saturating_sub(after) <= BETWEEN,
+        errors.iter().any(|&(at, in_all, to_the_last)| match crash.at {
+            Some(own) if own.0 == at.0 => at < own && in_all.saturating_sub(after) <= BETWEEN,
             // Of a crash elsewhere, or known by its exit, nobody knows when it was.
-            _ => work <= BETWEEN,
+            _ => to_the_last <= BETWEEN,
         })
     };
     let crashes: Vec<usize> = (0..pieces.len())

@@ -218,7 +218,9 @@ fn quotes_file(text: &str) -> bool {
 
 /// Whether the line itself says that the program carries on.
 pub(super) fn goes_on(text: &str) -> bool {
-    const WORDS: [&str; 24] = [
+    const WORDS: [&str; 26] = [
+        "using cached",
+        "using the cached",
         "retrying",
         "retry in ",
         "retry with ",

@@ -101,6 +101,8 @@ struct Piece {
     traced: bool,
     /// Whether it may come from a script that only looked whether something is there.
     probe: bool,
+    /// Whether it is a result that was not reached, whatever its program's exit says.
+    result: bool,
     /// The check that makes a root of it where it supports the family.
     with: Option<Check>,
     /// Whether the lines around it say that the program got over it.
@@ -141,6 +143,7 @@ impl Piece {
             work_after_all: 0,
             traced: false,
             probe: false,
+            result: signal.may_exit_zero,
             with: signal.with,
             overcome: false,
             evidence,

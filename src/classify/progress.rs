@@ -45,10 +45,9 @@ pub(super) fn weigh_until_failure(
     let Some(end) = end else { return };
     for piece in roots(pieces) {
         let before = piece.at.is_some_and(|(_, offset)| offset < end);
-        // A traceback ends a program, but for a fault it takes that of another one.
-        let ended = piece.traced && end != u64::MAX
-            || end == u64::MAX && may_end_by_signal(rules, piece.family);
-        if before && !ended && moved_on(log, piece, end, false) {
+        let ended = end == u64::MAX && may_end_by_signal(rules, piece.family);
+        // A script that only looked whether something is there got over it.
+        if before && !ended && (piece.probe || moved_on(log, piece, end, false)) {
             piece.score *= LEFT_BEHIND;
         }
     }
@@ -111,8 +110,9 @@ fn moved_on(log: &LogFacts<'_>, piece: &Piece, end: u64, counting: bool) -> bool
     let tail = log.scan.tail.iter();
     let between = tail
         .filter(|line| line.offset > offset && line.offset < end)
-        .filter(|line| rank.is_none() || line.rank.is_none() || line.rank == rank)
-        .filter(|line| !is_official(&line.text) && !is_told(log, line));
+        .filter(|line| line.rank.is_none() || line.rank == rank || counting && rank.is_none())
+        .filter(|line| !is_official(&line.text) && !is_told(log, line))
+        .filter(|line| !line.text.starts_with("Exception ignored"));
     let mut forms: BTreeMap<String, &str> = BTreeMap::new();
     let mut steps: BTreeSet<&str> = BTreeSet::new();
     for line in between {

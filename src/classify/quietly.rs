@@ -35,7 +35,7 @@ pub(super) fn pieces(rules: &Rules, facts: &Facts<'_>) -> Vec<Piece> {
             let root = piece.role == Role::Root && !piece.official;
             let overcome = piece.score < before;
             // Such programs report that they are done, whatever came out.
-            if root && is_result(rules, log, &piece, before) {
+            if root && is_result(log, &piece, before) {
                 found.push(Piece { score: before, ..piece });
             } else if root && !overcome && (ends_in(log, &piece) || crashed(rules, log, &piece)) {
                 found.push(piece);
@@ -87,9 +87,16 @@ fn ends_in(log: &LogFacts<'_>, piece: &Piece) -> bool {
             && !block.ignored
             && block.leads_to.is_none()
             && !is_logged(log, block)
+            && !block.heading.as_deref().is_some_and(is_background)
             && block.lines_after <= BEHIND
             && block.terminal.as_ref().is_some_and(|line| line.offset == offset)
     }) && piece.work_after <= BEHIND
+}
+
+/// Whether a line says that what follows is the end of a thread, or of a process that the program
+/// started: it goes on without them.
+fn is_background(text: &str) -> bool {
+    text.starts_with("Exception in thread ") || text.starts_with("Process ") && text.ends_with(':')
 }
 
 /// Whether a logger wrote the traceback, behind a line with its level: then the exception was caught.
@@ -104,11 +111,12 @@ fn is_logged(log: &LogFacts<'_>, block: &Block) -> bool {
 }
 
 /// Whether the piece is a result that was not reached, and nothing later says that it was.
-fn is_result(rules: &Rules, log: &LogFacts<'_>, piece: &Piece, score: f64) -> bool {
+fn is_result(log: &LogFacts<'_>, piece: &Piece, score: f64) -> bool {
+    const REACHED: [&str; 3] = ["converged", "convergence has been achieved", "required accuracy"];
     let Some((_, offset)) = piece.at else { return false };
     let later = log.scan.tail.iter().filter(|line| line.offset > offset);
     let mut later = later.map(|line| line.text.to_lowercase());
-    rules.families()[piece.family].may_exit_zero
-        && score >= SURE
-        && !later.any(|text| text.contains("converged") && !text.contains("not "))
+    let reached =
+        |text: String| REACHED.iter().any(|words| text.contains(words)) && !text.contains("not ");
+    piece.result && score >= SURE && !later.any(reached)
 }

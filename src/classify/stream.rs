@@ -137,6 +137,7 @@ fn piece(
         work_after_all: 0,
         traced: concludes || hit.traced,
         probe: found.signal.probe,
+        result: found.signal.may_exit_zero,
         with: found.signal.with,
         overcome: is_overcome(hit, traceback.filter(|_| concludes)),
         evidence: evidence(log, line, found.signal.id.clone(), role),

@@ -645,7 +645,7 @@ pub(super) struct Exclude {
     #[arg(long, group = "which")]
     pub(super) unschedulable: bool,
 
-    /// Nodes that take work and are marked or measured as ailing
+    /// Nodes that take work and are marked as ailing, overloaded, or short of GPUs
     #[arg(long, group = "which")]
     pub(super) degraded: bool,
 

@@ -110,6 +110,13 @@ pub(super) fn of_answer(error: &AnswerError) -> (Exit, Option<String>) {
             );
             (Exit::No, Some(hint))
         }
+        AnswerError::UnknownNode { nearest, .. } => {
+            let hint = nearest.as_ref().map_or_else(
+                || "see: jobwise nodes --all".to_owned(),
+                |nearest| format!("did you mean '{nearest}'?"),
+            );
+            (Exit::No, Some(hint))
+        }
         AnswerError::NoModel { .. } => {
             (Exit::CannotAsk, hint("jobwise kb model where says what was looked at"))
         }
@@ -142,7 +149,7 @@ fn of_scheduler(error: &SchedError) -> (Exit, Option<String>) {
         SchedError::UnknownJob { .. } => {
             (Exit::No, hint("jobwise jobs lists yours; an old job may have left the database"))
         }
-        SchedError::NoScheduler => (
+        SchedError::NoScheduler | SchedError::NotConfigured => (
             Exit::CannotAsk,
             hint(
                 "--demo shows a demo cluster; diagnose --log FILE and sizing --from FILE need no \
@@ -152,11 +159,18 @@ fn of_scheduler(error: &SchedError) -> (Exit, Option<String>) {
         SchedError::NoAccounting { .. } | SchedError::Forbidden { .. } => {
             (Exit::CannotAsk, hint("--log FILE diagnoses a log without the record"))
         }
-        SchedError::TimedOut { .. } | SchedError::NotAsked { .. } => {
-            (Exit::QueryFailed, hint("try again later, or raise scheduler.deadline_seconds"))
-        }
+        SchedError::TimedOut { .. } | SchedError::NotAsked { .. } => (
+            Exit::QueryFailed,
+            hint(
+                "try again later, or raise scheduler.deadline_seconds: all that hangs shares one and \
+                 a half of it",
+            ),
+        ),
         SchedError::UnknownUser { .. } => (Exit::No, hint("-u takes login names and numeric ids")),
         SchedError::UnknownCluster { .. } => (Exit::No, hint("sacctmgr list clusters names them")),
+        SchedError::NoDemoJob { .. } => {
+            (Exit::No, hint("without --demo your own cluster is asked"))
+        }
         SchedError::NotInDemo(_) => {
             (Exit::CannotAsk, hint("without --demo your own cluster is asked"))
         }

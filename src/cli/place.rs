@@ -150,6 +150,10 @@ pub(super) struct Check {
     /// Ask about hidden partitions, too
     #[arg(long)]
     all: bool,
+
+    /// As its relatives have it; here it is refused with what to run instead
+    #[arg(long, hide = true)]
+    declared: bool,
 }
 
 #[derive(Debug, Args)]
@@ -226,6 +230,10 @@ pub(super) fn where_to(world: World<'_>, args: &Where, printer: &Printer) -> Res
 
 /// Answers `check`.
 pub(super) fn check(world: World<'_>, args: &Check, printer: &Printer) -> Result<Exit, Failure> {
+    if args.declared {
+        let text = "check is what the scheduler says: --declared would leave it unasked";
+        return Err(usage(text.to_owned(), "jobwise where --declared judges by rules and nodes"));
+    }
     let (wanted, notices) = wanted(world, &args.shape)?;
     let wanted = Wanted { all: args.all, ..wanted };
     let mut checked = place::check(world, &wanted)?;
@@ -263,8 +271,12 @@ fn wanted(world: World<'_>, args: &ShapeArgs) -> Result<(Wanted, Vec<Notice>), F
     say("ntasks", &args.ntasks);
     say("ntasks-per-node", &args.tasks_per_node);
     say("cpus-per-task", &args.cpus);
-    say("gpus-per-node", &args.gpus);
-    say("gpus-per-task", &args.gpus_per_task);
+    // As `--gres` spells them.
+    let bare = |gpus: &Option<String>| {
+        gpus.as_ref().map(|gpus| gpus.strip_prefix("gpu:").unwrap_or(gpus).to_owned())
+    };
+    say("gpus-per-node", &bare(&args.gpus));
+    say("gpus-per-task", &bare(&args.gpus_per_task));
     say("constraint", &args.constraint);
     say("licenses", &args.licenses);
     say("exclude", &args.exclude);

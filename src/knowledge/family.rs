@@ -47,8 +47,6 @@ pub struct Family {
     /// Whether it is how programs die that went on blindly behind an error: one that is told just
     /// before explains it.
     pub crash: bool,
-    /// Whether programs are known to end with 0 although this happened.
-    pub may_exit_zero: bool,
     /// How it is recognised.
     pub signals: Vec<Signal>,
     /// Lines that must not make this family win.
@@ -145,6 +143,8 @@ pub struct Signal {
     /// Whether scripts also get this message when they only look whether something is there: then
     /// work that goes on speaks against it, whatever else the log holds.
     pub probe: bool,
+    /// Whether it is a result that was not reached, with which its program is known to end with 0.
+    pub may_exit_zero: bool,
     /// The check that makes a root of it where it supports the family; without that support it has
     /// its own role.
     pub with: Option<Check>,

@@ -42,8 +42,6 @@ struct FrontMatter {
     #[serde(default)]
     crash: bool,
     #[serde(default)]
-    may_exit_zero: bool,
-    #[serde(default)]
     signals: Vec<FrontSignal>,
     #[serde(default)]
     counter: Vec<String>,
@@ -73,6 +71,8 @@ struct FrontSignal {
     example: Option<String>,
     #[serde(default)]
     probe: bool,
+    #[serde(default)]
+    may_exit_zero: bool,
     with: Option<Check>,
     when: Option<RecordPattern>,
     waiting_helps: Option<bool>,
@@ -222,7 +222,6 @@ fn family(
         states: front.states,
         fallback: front.fallback,
         crash: front.crash,
-        may_exit_zero: front.may_exit_zero,
         signals,
         counter: front.counter,
         yields_to: front.yields_to,
@@ -248,6 +247,7 @@ fn checked(signal: FrontSignal, edits: Vec<Edit>) -> Result<Signal, String> {
         weight,
         example,
         probe,
+        may_exit_zero,
         with,
         when,
         waiting_helps,
@@ -273,6 +273,7 @@ fn checked(signal: FrontSignal, edits: Vec<Edit>) -> Result<Signal, String> {
         weight,
         example,
         probe,
+        may_exit_zero,
         with,
         when,
         waiting_helps,

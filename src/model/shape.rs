@@ -164,7 +164,13 @@ impl Shape {
                     _ => Per::Node,
                 };
                 let listed = devices(text, per, option == "gres");
-                let listed = listed.ok_or_else(|| fail("[NAME:][TYPE:]COUNT is expected"))?;
+                let listed = listed.ok_or_else(|| {
+                    fail(if option == "gres" {
+                        "NAME[:TYPE]:COUNT is expected"
+                    } else {
+                        "[TYPE:]COUNT is expected"
+                    })
+                })?;
                 // The later of two that say the same; `--gres` and `--gpus` stand beside each other.
                 self.devices.retain(|known| {
                     !listed.iter().any(|new| new.name == known.name && new.per == known.per)
@@ -261,7 +267,20 @@ impl Shape {
     /// The nodes that it has at least.
     pub fn least_nodes(&self) -> u64 {
         let by_tasks = self.tasks_per_node.zip(self.tasks).map(|(per, all)| all.div_ceil(per));
-        self.nodes.map(|(least, _)| least).or(by_tasks).unwrap_or(1)
+        let fixed = self.nodes.map(|(least, _)| least).or(by_tasks);
+        fixed.or_else(|| self.nodes_by_devices()).unwrap_or(1)
+    }
+
+    /// The nodes for which so many of a device in all, and so many on each, ask together.
+    fn nodes_by_devices(&self) -> Option<u64> {
+        let of = |per: Per| self.devices.iter().filter(move |devices| devices.per == per);
+        let pairs = of(Per::Job).flat_map(|all| of(Per::Node).map(move |each| (all, each)));
+        pairs
+            .filter(|(all, each)| {
+                all.name == each.name && (all.kind == each.kind || all.kind.is_none())
+            })
+            .map(|(all, each)| all.count.div_ceil(each.count.max(1)))
+            .max()
     }
 
     /// The time limit that it has in a queue: what it asks for, or what the queue gives it.
@@ -502,6 +521,9 @@ mod tests {
         assert_eq!((bare.all_tasks(), bare.cpus_on_node()), (3, 1));
         let per_node = shape(&[("ntasks", "10"), ("ntasks-per-node", "4")]);
         assert_eq!((per_node.least_nodes(), per_node.all_tasks()), (3, 10));
+        // Two on each and four in all are on two nodes (`man sbatch`, --gpus).
+        let gpus = shape(&[("gres", "gpu:a100:2"), ("gpus", "4")]);
+        assert_eq!((gpus.least_nodes(), gpus.has_fixed_nodes()), (2, false));
         let anywhere = shape(&[("ntasks", "10")]);
         assert!(!anywhere.has_fixed_nodes());
     }
@@ -586,7 +608,7 @@ mod tests {
         };
         assert_eq!(error("nodes", "4-2"), "--nodes=4-2: N or MIN-MAX is expected");
         assert_eq!(error("ntasks", "0"), "--ntasks=0: a number from 1 on is expected");
-        assert_eq!(error("gres", "gpu::2"), "--gres=gpu::2: [NAME:][TYPE:]COUNT is expected");
+        assert_eq!(error("gres", "gpu::2"), "--gres=gpu::2: NAME[:TYPE]:COUNT is expected");
         assert_eq!(error("mem", "lots"), "--mem=lots: an amount like 64G is expected");
         assert_eq!(
             error("time", "banana"),

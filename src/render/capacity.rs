@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::Report;
 use super::page::{Cell, Column, Label, Page, WHOLE};
-use crate::answer::backends::Backends;
+use crate::answer::backends::{Backends, Row};
 use crate::answer::cluster::{NodeRow, QueueRow};
 use crate::answer::exclude::Exclude;
 use crate::answer::nodes::Nodes;
@@ -43,7 +43,7 @@ impl Report for Status {
         }
         page.entry("partitions", MARGIN, Label::Plain, &terms(self))?;
         page.entry("nodes", MARGIN, Label::Plain, &classes(&self.nodes))?;
-        let limits = if self.limited { "; limits leave you no more" } else { "" };
+        let limits = if self.limited { "; more is free, but not within your limits" } else { "" };
         page.entry("yours", MARGIN, Label::Strong, &format!("{}{limits}", free(&self.yours)))?;
         if let Some(access) = &self.access {
             page.entry("access", MARGIN, Label::Dim, &access.told())?;
@@ -161,9 +161,13 @@ fn free_table(page: &mut Page<'_>, queues: &[&QueueRow], shown: usize) -> io::Re
     limited(page, queues.iter().take(shown).copied())
 }
 
-/// Whose limits leave less than is free.
+/// Which take only jobs that name a reservation, and whose limits leave less than is free.
 fn limited<'r>(page: &mut Page<'_>, rows: impl Iterator<Item = &'r QueueRow>) -> io::Result<()> {
     for row in rows {
+        let reserved = row.gates.iter().find(|gate| gate.code == "REQUIRES_RESERVATION");
+        if let Some(gate) = reserved.filter(|_| row.is_usable()) {
+            page.entry("", 0, Label::Warn, &format!("{} ({})", gate.text, gate.source))?;
+        }
         let Some(left) = &row.gpus_left else { continue };
         let line = format!(
             "{}: of {} limits leave you {} ({})",
@@ -249,8 +253,8 @@ impl Report for Queues {
             page.table(&QUEUE_COLUMNS, &rows)?;
         }
         limited(page, self.queues.iter().filter(|row| row.is_usable()))?;
-        if self.total > self.queues.len() {
-            let more = self.total - self.queues.len();
+        if self.hidden > 0 {
+            let more = text::count(self.hidden as u64, "hidden partition");
             page.entry("", 0, Label::Dim, &format!("{more} not shown: --all"))?;
         }
         if !self.queues.is_empty() {
@@ -305,6 +309,10 @@ pub(super) fn queue(page: &mut Page<'_>, row: &QueueRow) -> io::Result<()> {
         entry("GPU types", &models.join(", "))?;
     }
     entry("max time", &format!("{}, by {}", row.max_time, row.max_time_source))?;
+    if let Some(most) = row.cpus_per_node.get() {
+        let most = format!("{most} cores of a node, by partition {} MaxCPUsPerNode", row.name);
+        entry("at once", &most)?;
+    }
     for ceiling in &row.at_once {
         let most = format!(
             "{} {} for one user, of which you have {}, by {}",
@@ -393,7 +401,11 @@ fn marks(row: &NodeRow) -> String {
 
 impl Report for Nodes {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
-        page.entry("nodes", MARGIN, Label::Plain, &classes(&self.cluster))?;
+        let mut nodes = classes(&self.matching);
+        if self.matching.nodes < self.cluster.nodes {
+            nodes = nodes.replacen(':', &format!(" of {}:", self.cluster.nodes), 1);
+        }
+        page.entry("nodes", MARGIN, Label::Plain, &nodes)?;
         if self.nodes.is_empty() {
             page.entry("", 0, Label::Plain, "no node matches")?;
         } else {
@@ -433,6 +445,11 @@ impl Report for Backends {
         let cell = |yes: bool| {
             if yes { (Label::Good, "yes".to_owned()) } else { (Label::Plain, "no".to_owned()) }
         };
+        // What does not answer was not heard to do anything.
+        let able = |row: &Row, yes: bool| match &row.trouble {
+            Some(_) => (Label::Warn, "n/a".to_owned()),
+            None => cell(yes),
+        };
         let rows: Vec<Vec<Cell>> = self
             .backends
             .iter()
@@ -440,13 +457,24 @@ impl Report for Backends {
                 vec![
                     (Label::Plain, row.name.to_owned()),
                     cell(row.is_here),
-                    cell(row.knows_jobs),
-                    cell(row.knows_nodes),
-                    cell(row.has_dry_run),
+                    able(row, row.knows_jobs),
+                    able(row, row.knows_nodes),
+                    able(row, row.has_dry_run),
                 ]
             })
             .collect();
-        page.table(&COLUMNS, &rows)
+        page.table(&COLUMNS, &rows)?;
+        for row in &self.backends {
+            if let Some(trouble) = &row.trouble {
+                page.entry(
+                    "",
+                    0,
+                    Label::Warn,
+                    &format!("{} does not answer: {trouble}", row.name),
+                )?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -104,7 +104,10 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis, scores: bool) -> io::Result<(
             page.entry("verdict", MARGIN, Label::Good, &nothing_wrong(diagnosis))?;
             return page.notices(&diagnosis.notices);
         }
-        Outcome::Running => return page.notices(&diagnosis.notices),
+        Outcome::Running => {
+            page.entry("verdict", MARGIN, Label::Plain, "not over yet; ask again when it is")?;
+            return page.notices(&diagnosis.notices);
+        }
         Outcome::Pending => {
             if let Some(waiting) = &diagnosis.waiting {
                 self::waiting(page, waiting, diagnosis.fix.is_some())?;
@@ -160,19 +163,22 @@ fn one(page: &mut Page<'_>, diagnosis: &Diagnosis, scores: bool) -> io::Result<(
 /// What was looked at, and that nothing was found: whether the results are right no record tells.
 fn nothing_wrong(diagnosis: &Diagnosis) -> String {
     let job = &diagnosis.job;
+    // Of logs alone nobody may have said how the run ended.
     let state = job.state.word().to_lowercase();
+    let stated = if state.is_empty() { String::new() } else { format!("{state}; ") };
+    let record = if state.is_empty() { "" } else { "its record and " };
     let read = |log: &&LogReport| log.trouble.is_none() && log.scanned.is_value();
     let logs: Vec<&LogReport> = diagnosis.logs.iter().filter(read).collect();
     let bytes: u64 = logs.iter().filter_map(|log| log.scanned.get()).sum();
     let mut said = match logs.as_slice() {
-        [] => format!("{state}; nothing found wrong in its record, and no log was read"),
+        [] => format!("{stated}nothing found wrong in its record, and no log was read"),
         [log] => {
             let path = short(job, &log.path);
-            format!("{state}; nothing found wrong in its record and {path} ({} read)", Bytes(bytes))
+            format!("{stated}nothing found wrong in {record}{path} ({} read)", Bytes(bytes))
         }
         logs => {
             let logs = text::count(logs.len() as u64, "log");
-            format!("{state}; nothing found wrong in its record and {logs} ({} read)", Bytes(bytes))
+            format!("{stated}nothing found wrong in {record}{logs} ({} read)", Bytes(bytes))
         }
     };
     for log in diagnosis.logs.iter().filter(|log| !read(log)).take(1) {
@@ -404,7 +410,9 @@ fn closest(page: &mut Page<'_>, closest: &[Closest], scores: bool) -> io::Result
     if closest.is_empty() {
         return Ok(());
     }
-    page.entry("", MARGIN, Label::Dim, "guesses by words and meaning, and no cause")
+    let meant = closest.iter().any(|note| note.parts.dense > 0.0);
+    let by = if meant { "words and meaning" } else { "words" };
+    page.entry("", MARGIN, Label::Dim, &format!("guesses by {by}, and no cause"))
 }
 
 fn fix(page: &mut Page<'_>, fix: &Fix) -> io::Result<()> {

@@ -188,28 +188,21 @@ impl Report for Places {
         if !reasons.is_empty() {
             page.gap()?;
         }
-        // Many queues lack the same thing.
-        let mut lacking: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        let (same, reasons): (Vec<&Placement>, Vec<&Placement>) = reasons
-            .into_iter()
-            .partition(|p| p.verdict == Verdict::WrongHardware && p.fit.wrong.len() == 1);
-        for place in same {
-            for why in place.fit.wrong.keys() {
-                lacking.entry(why).or_default().push(&place.queue);
+        // What holds for many queues is said once, where the best of them stands.
+        let mut told: Vec<(Vec<Line>, Vec<&str>)> = Vec::new();
+        for place in reasons {
+            let lines = reason(place);
+            match told.iter_mut().find(|(known, _)| *known == lines) {
+                Some((_, queues)) => queues.push(&place.queue),
+                None => told.push((lines, vec![&place.queue])),
             }
         }
-        for place in reasons {
-            let waiting = match (place.verdict, place.waiting) {
-                (Verdict::Queue, 1) => "; 1 job waits there".to_owned(),
-                (Verdict::Queue, many @ 2..) => format!("; {many} jobs wait there"),
-                _ => String::new(),
-            };
-            let line = format!("{}: {}{waiting}", place.queue, place.because);
-            page.entry("", 0, Label::Plain, &line)?;
-            remedies(page, place)?;
-        }
-        for (why, queues) in lacking {
-            page.entry("", 0, Label::Plain, &format!("{}: {why}", text::join(&queues, "and")))?;
+        for (lines, queues) in told {
+            let mut before = format!("{}: ", text::join(&queues, "and"));
+            for (indent, label, line) in lines {
+                let line = format!("{}{line}", std::mem::take(&mut before));
+                page.entry(&" ".repeat(indent), indent, label, &line)?;
+            }
         }
         if !self.elsewhere.is_empty() {
             page.gap()?;
@@ -227,22 +220,41 @@ impl Report for Places {
     }
 }
 
+/// A line with how far it is indented.
+type Line = (usize, Label, String);
+
+/// Why a queue stands where it does, without its name.
+fn reason(place: &Placement) -> Vec<Line> {
+    let waiting = match (place.verdict, place.waiting) {
+        (Verdict::Queue, 1) => "; 1 job waits there".to_owned(),
+        (Verdict::Queue, many @ 2..) => format!("; {many} jobs wait there"),
+        _ => String::new(),
+    };
+    // Where all its nodes lack one thing their number says nothing.
+    let because = match (place.verdict, place.fit.wrong.keys().next()) {
+        (Verdict::WrongHardware, Some(why)) if place.fit.wrong.len() == 1 => why,
+        _ => &place.because,
+    };
+    let mut lines = vec![(0, Label::Plain, format!("{because}{waiting}"))];
+    lines.extend(remedies(place));
+    lines
+}
+
 /// What would lift the reason that was just told, and what is in the way then: advice that is
 /// followed must not end at the next gate.
-fn remedies(page: &mut Page<'_>, place: &Placement) -> io::Result<()> {
+fn remedies(place: &Placement) -> Vec<Line> {
+    let mut lines = Vec::new();
     if !matches!(place.verdict, Verdict::Limit | Verdict::Blocked) {
-        return Ok(());
+        return lines;
     }
     let (told, others): (Vec<&Gate>, Vec<&Gate>) =
         place.access.refusals().partition(|gate| place.because.starts_with(&gate.text));
     for lift in told.iter().filter_map(|gate| gate.lift.as_ref()) {
-        page.entry("  ", 2, Label::Dim, lift)?;
+        lines.push((2, Label::Dim, lift.clone()));
     }
     for gate in others {
-        page.entry("  ", 2, Label::Plain, &format!("also: {} ({})", gate.text, gate.source))?;
-        if let Some(lift) = &gate.lift {
-            page.entry("    ", 4, Label::Dim, lift)?;
-        }
+        lines.push((2, Label::Plain, format!("also: {} ({})", gate.text, gate.source)));
+        lines.extend(gate.lift.iter().map(|lift| (4, Label::Dim, lift.clone())));
     }
     let fit = &place.fit;
     if place.verdict == Verdict::Limit
@@ -251,9 +263,9 @@ fn remedies(page: &mut Page<'_>, place: &Placement) -> io::Result<()> {
         && fit.unverified == 0
         && !place.because.contains("right hardware")
     {
-        page.entry("  ", 2, Label::Plain, &format!("also: {}", too_few(fit)))?;
+        lines.push((2, Label::Plain, format!("also: {}", too_few(fit))));
     }
-    Ok(())
+    lines
 }
 
 impl Places {

@@ -126,6 +126,7 @@ fn title(job: &Job, cause: Option<&Cause>, outcome: Outcome) -> String {
     let what = match (cause, outcome) {
         (Some(cause), _) => cause.title.clone(),
         (None, Outcome::Unknown) => "failed, cause unknown".to_owned(),
+        (None, _) if job.state.text.is_empty() => "nothing found wrong".to_owned(),
         (None, _) => job.state.text.clone(),
     };
     if job.id.number == 0 {

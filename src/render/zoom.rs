@@ -226,15 +226,23 @@ impl Report for Health {
             }
             facts.push(text::count(group.cpus, "core"));
             page.entry("", 2, Label::Dim, &facts.join(", "))?;
+            let of_it = |found: &&Degraded| group.nodes.contains(&found.node);
+            for found in self.degraded.iter().filter(of_it) {
+                let text = format!("{}: {}", found.node, found.text);
+                page.entry("", 2, Label::Plain, &text)?;
+            }
         }
-        if !self.degraded.is_empty() {
+        let is_out = |node: &String| self.out.iter().any(|group| group.nodes.contains(node));
+        let degraded: Vec<&Degraded> =
+            self.degraded.iter().filter(|found| !is_out(&found.node)).collect();
+        if !degraded.is_empty() {
             page.gap()?;
             page.entry("", 0, Label::Strong, "work, and are worse than they look")?;
         }
         // One line for what is said of many nodes alike.
         let mut groups: Vec<(&Degraded, Vec<&str>)> = Vec::new();
         let mut known: HashMap<&str, usize> = HashMap::new();
-        for finding in &self.degraded {
+        for finding in degraded.iter().copied() {
             let index = *known.entry(&finding.text).or_insert_with(|| {
                 groups.push((finding, Vec::new()));
                 groups.len() - 1
@@ -250,6 +258,18 @@ impl Report for Health {
                 page.entry("", 0, Label::Plain, &names)?;
                 page.entry("", MARGIN, label, &finding.text)?;
             }
+        }
+        // What the other findings say is no reason to keep away.
+        let avoided = |found: &&&Degraded| found.is_serious && found.finding != "failures";
+        let mut avoided: Vec<&str> =
+            degraded.iter().filter(avoided).map(|found| found.node.as_str()).collect();
+        avoided.dedup();
+        if !avoided.is_empty() {
+            let line = format!(
+                "worth keeping away from (exclude --degraded): {}",
+                text::collapse(avoided.iter().copied())
+            );
+            page.entry("", 0, Label::Dim, &line)?;
         }
         page.notices_apart(&self.notices)
     }

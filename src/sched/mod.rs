@@ -200,6 +200,9 @@ pub enum SchedError {
         /// The one that hung first.
         hung: String,
     },
+    /// The clients find no scheduler to ask.
+    #[error("Slurm's clients are here but have no configuration; is this a login node?")]
+    NotConfigured,
     /// There is no such user.
     #[error("there is no user '{name}' here")]
     UnknownUser {
@@ -215,6 +218,12 @@ pub enum SchedError {
     /// The demo cluster holds no answer.
     #[error(transparent)]
     NotInDemo(ExecError),
+    /// The demo cluster holds no record of that job.
+    #[error("the demo holds no record of job {id}; 'jobwise --demo jobs' lists those it holds")]
+    NoDemoJob {
+        /// The id.
+        id: JobId,
+    },
     /// The recording that is replayed holds no answer.
     #[error("the recording holds no answer to '{command}'")]
     NotRecorded {

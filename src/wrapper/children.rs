@@ -4,7 +4,7 @@
 //! apart. An id counts only with its failure. Forms: Snakemake's `cluster-generic` and `slurm`
 //! executors, Nextflow's `TaskHandler`, submitit, Cromwell, Canu, and whoever prints what `sbatch` did.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
@@ -79,15 +79,17 @@ pub fn children(log: &str) -> Vec<Child> {
     let mut found: Vec<Child> = Vec::new();
     let mut add = |id: &str, step: Option<&str>| {
         let step = step.map(|step| step.trim().to_owned()).filter(|step| !step.is_empty());
+        let full = found.len() == MOST;
         match found.iter_mut().find(|child| child.id == id) {
             Some(known) => known.step = known.step.take().or(step),
+            None if full => {}
             None => found.push(Child { id: id.to_owned(), step }),
         }
     };
     let mut rule: Option<(&str, usize)> = None;
     let mut calls: BTreeMap<&str, &str> = BTreeMap::new();
     let mut stage: Option<&str> = None;
-    let mut submitted: Vec<&str> = Vec::new();
+    let mut submitted: BTreeSet<&str> = BTreeSet::new();
     for (number, line) in log.lines().enumerate() {
         let own_rule = rule.filter(|(_, at)| number - at <= BLOCK).map(|(step, _)| step);
         for form in ONE_LINE.iter() {
@@ -120,13 +122,12 @@ pub fn children(log: &str) -> Vec<Child> {
         if let Some(found) = SUBMITTED.captures(line) {
             submitted.extend(found.name("id").map(|id| id.as_str()));
         } else if !submitted.is_empty() && FAILED.is_match(line) {
-            let words = || line.split(|c: char| !c.is_ascii_alphanumeric());
-            for id in submitted.iter().filter(|id| words().any(|word| word == **id)) {
+            let words = line.split(|c: char| !c.is_ascii_alphanumeric());
+            for id in words.filter(|word| submitted.contains(word)) {
                 add(id, None);
             }
         }
     }
-    found.truncate(MOST);
     found
 }
 

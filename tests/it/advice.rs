@@ -46,7 +46,7 @@ fn what_is_yours_is_what_limits_and_closed_partitions_leave() {
     demo("advice-yours", &["status"])
         .ends(0)
         .says("451 of 1760 cores free, 2 of 23 GPUs")
-        .says("limits leave you no more")
+        .says("not within your limits")
         .says("gpu: of 9 free GPUs limits leave you 0 (QOS gpucap MaxTRESPerUser)");
     let gpus = demo("advice-yours", &["gpus", "--json"]).json();
     let models = gpus["models"].as_array().expect("models");

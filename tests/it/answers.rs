@@ -292,7 +292,7 @@ fn an_id_without_an_answer_is_an_error_beside_the_others() {
     let shown = test.run(&["--demo", "diagnose", "6", "999"]);
     shown.ends(1).says("(segfault)");
     assert!(
-        shown.stderr.contains("jobwise: 999: the demo cluster is a recording"),
+        shown.stderr.contains("jobwise: 999: the demo holds no record of job 999"),
         "{}",
         shown.all()
     );

@@ -313,6 +313,75 @@ fn each_closed_door_of_the_demo_has_its_reason() {
         .says("partition biology is for biology, not for account physics (partition biology AllowAccounts)");
 }
 
+/// Partition course has `ReqResv=YES`, partition gpu `MaxCPUsPerNode=48`.
+#[test]
+fn what_holds_for_every_job_of_a_partition_is_said_of_the_partition() {
+    let needs = "partition course takes only jobs that name a reservation";
+    for args in [&["status"][..], &["queues", "-p", "course"], &["zoom", "course"]] {
+        let shown = demo(args).ends(0).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(shown.contains(needs), "{shown}");
+    }
+    demo(&["zoom", "gpu"]).says("at once    48 cores of a node, by partition gpu MaxCPUsPerNode");
+}
+
+#[test]
+fn a_name_that_is_not_there_is_said_once_with_those_that_are() {
+    let hint = "did you mean 'cn05'?";
+    for option in ["-x", "-w"] {
+        let shown = demo(&["where", option, "cn05,cn055"]);
+        let message = "there is no node 'cn055' here: sbatch refuses a job that names it";
+        shown.ends(1).fails_with(message, hint);
+    }
+    for (options, reason, lift) in [
+        (["-A", "nosuch"], "you may not charge account nosuch", "charge physics, teaching or"),
+        (["--qos", "nosuch"], "account physics may not use QOS nosuch", "--qos=long|normal"),
+        (["--reservation", "nosuch"], "there is no reservation nosuch", "--reservation=course-ada"),
+    ] {
+        let shown = demo(&[&["where", "-p", "cpu,gpu,cloud"], &options[..]].concat()).ends(1).all();
+        assert_eq!(shown.matches(reason).count(), 1, "{shown}");
+        assert!(shown.contains(lift), "{shown}");
+    }
+    // Whether there is such a licence elsewhere nobody can say; that is said where it would go.
+    let shown = demo(&["where", "-p", "cpu,gpu", "-L", "foo"]).ends(0).all();
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = "fits now; not checked: the licence foo is not one of this cluster's own";
+    assert_eq!(shown.matches(said).count(), 1, "{shown}");
+}
+
+#[test]
+fn lists_count_what_they_show() {
+    demo(&["queues", "--unusable-only"]).ends(0).says("2 hidden partitions not shown: --all");
+    let all = demo(&["queues", "--unusable-only", "--all"]).ends(0).stdout.clone();
+    assert!(!all.contains("not shown"), "{all}");
+    demo(&["nodes", "-p", "course"]).says("nodes      2 of 28: 1 reserved for you, 1 reserved");
+    // A node that is down does not work, however its jobs fared.
+    let health = demo(&["health", "--history"]).ends(0).stdout.clone();
+    let (out, works) = health.split_once("work, and are worse").expect("both");
+    assert!(out.contains("cn06: 4 of 28 jobs failed") && !works.contains("cn06"), "{health}");
+    // What `exclude` names is said where it is found.
+    let avoided = demo(&["exclude", "--degraded"]).ends(0).stdout.clone();
+    assert!(works.contains(&format!("(exclude --degraded): {avoided}")), "{health}");
+}
+
+#[test]
+fn a_type_of_gpu_is_taken_as_gres_spells_it_and_unknown_ones_are_told() {
+    for option in ["-g", "--gpus-per-task"] {
+        demo(&["where", "-p", "gpu-long", option, "gpu:a100:1"]).says("1 a100 GPU");
+    }
+    let types = "no GPU here is of type 1g.10gb; they are a100, a100_1g.10gb or v100";
+    demo(&["where", "-p", "mig", "-g", "1g.10gb:2"]).ends(1).says(types);
+    let hint = "jobwise where --declared judges by rules and nodes";
+    let message = "check is what the scheduler says: --declared would leave it unasked";
+    demo(&["check", "--declared"]).ends(64).fails_with(message, hint);
+    // Two on each node and four in all are two nodes.
+    let script = Test::new("two-nodes");
+    let text = "#!/bin/sh\n#SBATCH --gres=gpu:a100:2\n#SBATCH --gpus=4\ntrue\n";
+    let path = script.file("job.sh", text.as_bytes()).display().to_string();
+    let shown = demo(&["where", "-p", "gpu-long", "--script", &path]).ends(0).stdout.clone();
+    let row = shown.lines().find(|line| line.contains("gpu-long  ")).expect("its row");
+    assert_eq!(row.split_whitespace().nth(3), Some("1/2"), "{shown}");
+}
+
 /// The rules are those of `fixtures/demo/make-cluster`; each line asks for a little more than one of
 /// them allows.
 #[test]
@@ -419,7 +488,7 @@ fn nodes_that_are_out_are_told_with_who_and_when() {
 
 #[test]
 fn the_history_of_failures_is_told_where_it_is_asked_for() {
-    let words = "cn06 4 of 28 jobs failed here, where the same work elsewhere explains 0.3";
+    let words = "cn06: 4 of 28 jobs failed here, where the same work elsewhere explains 0.3";
     demo(&["health", "--history"]).ends(0).says(words);
     assert!(!demo(&["health"]).stdout.contains("failed here"));
     let document = demo(&["health", "--history", "--json"]).json();

@@ -165,14 +165,16 @@ fn the_demo_says_what_it_is() {
     test.run(&["--demo", "jobs"]).ends(0).says("align-reads");
     let message = "the demo cluster is a recording and cannot answer this; 'jobwise --demo jobs' lists its jobs";
     let hint = "without --demo your own cluster is asked";
-    for (args, code) in [
-        (&["--demo", "jobs", "-S", "3d"][..], 2),
-        // No such job is a no, here as on any cluster.
-        (&["--demo", "diagnose", "999"], 1),
-        (&["--demo", "job", "999"], 1),
-    ] {
-        test.run(args).ends(code).fails_with(message, hint);
+    test.run(&["--demo", "jobs", "-S", "3d"]).ends(2).fails_with(message, hint);
+    // No such job is a no, here as on any cluster.
+    let message = "the demo holds no record of job 999; 'jobwise --demo jobs' lists those it holds";
+    for args in [&["diagnose", "999"][..], &["job", "999"], &["where", "--job", "999"]] {
+        test.run(&[&["--demo"], args].concat()).ends(1).fails_with(message, hint);
     }
+    // What it lists it knows: of an array each task, with its log.
+    test.run(&["--demo", "diagnose", "9_0"]).ends(0).says("KeyError: 'learning_rate'");
+    test.run(&["--demo", "job", "9_5"]).ends(0).says("job 9_5 \"sweep\"");
+    test.run(&["--demo", "where", "--job", "9_1"]).ends(0).says("1 CPU, 100M per node, 00:10:00");
 }
 
 #[test]

@@ -78,9 +78,11 @@ impl<'e> Finder<'e> {
             let mut found = Vec::new();
             if self.found.len() < MOST {
                 found = self.engine.search(line);
-                found.retain(|found| {
-                    let meant = found.parts.dense > 0.0;
-                    found.score >= if meant { NEAR } else { NEAR_BY_WORDS }
+                // The words of a line that complains of nothing are those of any line.
+                let complains = logs::stem_of(line).is_some();
+                found.retain(|found| match found.parts.dense > 0.0 {
+                    true => found.score >= NEAR,
+                    false => complains && found.score >= NEAR_BY_WORDS,
                 });
                 found.truncate(TOLD + 1);
             }

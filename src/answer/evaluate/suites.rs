@@ -237,14 +237,15 @@ fn mutations(
     Ok(Mutation::ALL.into_iter().map(part).collect())
 }
 
-/// Whether a run failed in what its record does not tell of: it lasted until its limit and is held to
-/// have failed before, or it is called completed. That nothing followed is what tells so, and work
+/// Whether a run failed in what its record does not tell of: it lasted until its limit or was cancelled
+/// and is held to have failed before, or it is called completed. That nothing followed is what tells so, and work
 /// after it would tell the opposite.
 fn fell_silent(texts: &Texts, verdict: &str) -> bool {
     let state = texts.record.get("State").map(|text| State::parse(text).base);
     match state {
         Some(BaseState::Timeout) => verdict != "time_limit",
         Some(BaseState::Completed) => verdict != HEALTHY,
+        Some(BaseState::Cancelled) => verdict != "cancelled_by_user",
         _ => false,
     }
 }

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::model::{Allowed, Known, Per, Queue, QueueState, Reading, Shape, Sharing, Span};
+use crate::model::{
+    Allowed, Known, Per, Queue, QueueState, Reading, Reservation, Shape, Sharing, Span,
+};
 use crate::text;
 
+use super::super::reserved;
 use super::super::start::licences::kept;
 use super::{Free, Gate, Gates, Kind, Way};
 
@@ -154,6 +157,10 @@ fn account(gates_of: &Gates<'_>, queue: &Queue, way: &Way, gates: &mut Vec<Gate>
     if !is_unread && !has_right && is_enforced != Some(false) && !is_root {
         let mine = cluster.accounts();
         let text = match &way.account {
+            // Which is so in every partition is said without one, that it can be said once.
+            Some(account) if !mine.iter().any(|known| known.eq_ignore_ascii_case(account)) => {
+                format!("you may not charge account {account}")
+            }
             Some(account) => format!("you may not charge account {account} in partition {name}"),
             None if mine.is_empty() => "you have no account on this cluster".to_owned(),
             None => format!("none of your accounts may be charged in partition {name}"),
@@ -302,14 +309,23 @@ fn qos(gates_of: &Gates<'_>, queue: &Queue, way: &Way, gates: &mut Vec<Gate>) {
     }
 }
 
+/// That a job must name a reservation here: told of the queue, and in the way of a job that names none.
+pub(super) fn needs_reservation(queue: &Queue, kind: Kind, gates: &mut Vec<Gate>) {
+    if queue.needs_reservation {
+        let name = &queue.name;
+        let text = format!("partition {name} takes only jobs that name a reservation");
+        let source = format!("partition {name} ReqResv");
+        let gate = Gate::new(kind, "REQUIRES_RESERVATION", source, text);
+        gates.push(gate.lift("--reservation=NAME of one that lets you in"));
+    }
+}
+
 /// A shape against the queue's own limits, its nodes and what is reserved.
 pub(super) fn shape(gates_of: &Gates<'_>, queue: &Queue, shape: &Shape, gates: &mut Vec<Gate>) {
     let name = &queue.name;
     let source = |rule: &str| format!("partition {name} {rule}");
-    if queue.needs_reservation && shape.reservation.is_none() {
-        let text = format!("partition {name} takes only jobs that name a reservation");
-        let gate = Gate::shape("REQUIRES_RESERVATION", source("ReqResv"), text);
-        gates.push(gate.lift("--reservation=NAME of one that lets you in"));
+    if shape.reservation.is_none() {
+        needs_reservation(queue, Kind::Shape, gates);
     }
     let nodes = shape.least_nodes();
     if let Some(most) = queue.max_nodes.get().filter(|most| nodes > *most) {
@@ -476,17 +492,21 @@ fn reservation(gates_of: &Gates<'_>, shape: &Shape, gates: &mut Vec<Gate>) {
         Some(account) => vec![account],
         None => cluster.accounts(),
     };
+    let lets_in = |held: &&Reservation| reserved::lets_in(held, &cluster.identity, &accounts);
+    let others: Vec<&str> =
+        cluster.reservations.iter().filter(lets_in).map(|held| held.name.as_str()).collect();
+    let lift = match others.as_slice() {
+        [] => "leave --reservation out: none lets you in".to_owned(),
+        others => format!("--reservation={}", others.join("|")),
+    };
     match cluster.reservations.iter().find(|held| held.name == *name) {
         None => {
-            gates.push(Gate::fatal(
-                "RESERVATION_UNKNOWN",
-                source,
-                format!("there is no reservation {name}"),
-            ));
+            let text = format!("there is no reservation {name}");
+            gates.push(Gate::fatal("RESERVATION_UNKNOWN", source, text).lift(lift));
         }
-        Some(held) if !crate::capacity::reserved::lets_in(held, &cluster.identity, &accounts) => {
+        Some(held) if !lets_in(&held) => {
             let text = format!("the reservation {name} is not for you");
-            gates.push(Gate::fatal("RESERVATION_NOT_YOURS", source, text));
+            gates.push(Gate::fatal("RESERVATION_NOT_YOURS", source, text).lift(lift));
         }
         Some(held) if !held.is_active => {
             let text = format!("the reservation {name} has not begun");

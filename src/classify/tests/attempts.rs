@@ -52,3 +52,22 @@ fn what_a_job_says_while_it_is_preempted_is_no_other_run() {
     );
     assert_eq!(named(&judge(Some(&job("FAILED", 143, 0)), &[&log])), "preempted");
 }
+
+#[test]
+fn an_exception_behind_a_preemption_is_that_of_another_run() {
+    let log = format!("{}{}step 1\n{RAISED}", steps(20), ended(" DUE TO PREEMPTION", "10:00:00"));
+    assert_eq!(named(&judge(Some(&job("FAILED", 1, 0)), &[&log])), "application_error");
+    let told = RAISED.replace("ValueError: shapes (3,) and (4,) not aligned", "KeyboardInterrupt");
+    let log = format!("{}{}{told}", steps(20), ended(" DUE TO PREEMPTION", "10:00:00"));
+    assert_eq!(named(&judge(Some(&job("FAILED", 1, 0)), &[&log])), "preempted");
+}
+
+#[test]
+fn a_start_that_failed_is_not_the_end_of_the_run_that_worked_behind_it() {
+    let import = RAISED.replace(
+        "ValueError: shapes (3,) and (4,) not aligned",
+        "ModuleNotFoundError: No module named 'apex'",
+    );
+    let log = format!("{import}==== restart ====\n{}{RAISED}", steps(37));
+    assert_eq!(named(&judge(Some(&job("FAILED", 1, 0)), &[&log])), "application_error");
+}

@@ -225,3 +225,29 @@ fn a_step_that_was_never_made_is_no_success() {
     let later = format!("{lost}trying again\n{}", steps());
     assert_eq!(judged(&later).outcome, crate::model::Outcome::Healthy);
 }
+
+#[test]
+fn what_only_looked_gives_way_to_what_ended_the_run() {
+    let look = "./job.sh: line 4: nvidia-smi: command not found\n";
+    let oom = "Traceback (most recent call last):\n  File \"/home/u/train.py\", line 9, in step\n    loss.backward()\ntorch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n";
+    assert_eq!(named(&judge(Some(&job("FAILED", 1, 0)), &[&format!("{look}{oom}")])), "cuda_oom");
+    assert_eq!(named(&judge(Some(&job("FAILED", 127, 0)), &[look])), "command_not_found");
+}
+
+#[test]
+fn successes_that_frighten_are_no_failures() {
+    // The banner of OpenFOAM of ESI, which traps what is named there.
+    let banner =
+        "trapFpe: Floating point exception trapping enabled (FOAM_SIGFPE).\nTime = 1\nEnd\n";
+    // CPython 3.11, of a thread; and multiprocessing, of a child.
+    let raised = "Traceback (most recent call last):\n  File \"/usr/lib/python3.11/threading.py\", line 1038, in run\nKeyError: 'x'\n";
+    let thread = format!("all 19 samples done\nException in thread Thread-1 (work):\n{raised}");
+    let child = format!("all 19 samples done\nProcess Process-1:\n{raised}");
+    let caught = "numpy.linalg.LinAlgError: Singular matrix - using pinv\ndone\n";
+    for log in [banner, &thread, &child, caught] {
+        let verdict = judge(Some(&job("COMPLETED", 0, 0)), &[log]);
+        assert_eq!(verdict.outcome, crate::model::Outcome::Healthy, "{log}");
+    }
+    let qe = "     convergence NOT achieved after 100 iterations: stopping\n     JOB DONE.\n";
+    assert_eq!(named(&judge(Some(&job("COMPLETED", 0, 0)), &[qe])), "numeric_divergence");
+}

@@ -76,6 +76,11 @@ impl<'h> Nodes<'h> {
         matches!(self.settings(), Err(SchedError::NoScheduler))
     }
 
+    /// Why it does not answer, though its clients are here.
+    pub fn trouble(&self) -> Option<&SchedError> {
+        self.settings().as_ref().err()
+    }
+
     /// Reads the cluster.
     pub fn cluster(&self) -> Result<Found<Cluster>, SchedError> {
         let clock = controller::Clock(self.runner.zone());

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use crate::model::{Job, JobId, Notice};
+use crate::model::{Job, JobId, Notice, Part};
 
 use super::fields::Field;
 use super::named::{is_named, own_number, queried};
-use super::{Jobs, SchedError, on_cluster, quirks, scontrol, squeue, unreadable_rows};
+use super::{Jobs, SchedError, is_lack, on_cluster, quirks, scontrol, squeue, unreadable_rows};
 
 /// No site is known to keep ended jobs in the controller for longer.
 const CONTROLLER_MEMORY: SignedDuration = SignedDuration::from_hours(1);
@@ -29,8 +29,15 @@ impl Jobs<'_> {
         if let Some(known) = self.controlled_at_once(id) {
             return known;
         }
-        let cmd = on_cluster(self.ask("scontrol", &["--oneliner"]), id).deadline(patience);
-        let output = self.query(&cmd.arg("show").arg("job").arg(queried(id)))?;
+        let show = |asked: String| {
+            let cmd = on_cluster(self.ask("scontrol", &["--oneliner"]), id).deadline(patience);
+            self.query(&cmd.arg("show").arg("job").arg(asked))
+        };
+        let output = match (show(queried(id)), &id.part) {
+            // As of accounting: what was recorded of an array is what there is of its tasks.
+            (Err(error), Part::Task(_)) if is_lack(&error) => show(id.number.to_string())?,
+            (answer, _) => answer?,
+        };
         let (mut jobs, unreadable) = scontrol::jobs(&output.stdout);
         jobs.retain(|job| is_named(id, job));
         Ok((jobs, unreadable))

@@ -56,7 +56,7 @@ use jiff::tz::TimeZone;
 
 use crate::config;
 use crate::host::{Cmd, ExecError, Finished, Output, Runner};
-use crate::model::{AccountUse, Controller, IdError, Job, JobId, Known, Limits, Notice, Qos};
+use crate::model::{AccountUse, Controller, IdError, Job, JobId, Known, Limits, Notice, Part, Qos};
 
 use super::{Backend, Depth, Filter, Found, Need, SchedError, Users};
 use controlled::SHORT_DEADLINE;
@@ -196,7 +196,11 @@ impl<'h> Jobs<'h> {
             Err(refusal) => (Vec::new(), Some(refusal)),
         };
         if jobs.is_empty() {
-            jobs = self.only_controlled(id, refusal, &mut notices)?;
+            let found = self.only_controlled(id, refusal, &mut notices);
+            jobs = found.map_err(|error| match error {
+                SchedError::NotInDemo(_) => SchedError::NoDemoJob { id: id.clone() },
+                error => error,
+            })?;
         } else if jobs.iter().any(|job| self.controller_adds(job)) {
             self.add_controlled(id, &mut jobs, &mut notices);
         }
@@ -350,13 +354,21 @@ impl<'h> Jobs<'h> {
         let layout = columns(self.fields()?);
         // With `--jobs` and no times Slurm looks through all history. `--duplicates` shows the
         // runs before a requeue.
-        let cmd = self
-            .ask("sacct", &["--parsable2", "--noheader", "--duplicates"])
-            .arg(format!("--delimiter={}", rows::DELIMITER))
-            .arg(format!("--format={}", layout.format()))
-            .arg(format!("--jobs={}", asked.join(",")));
-        let cmd = on_cluster(cmd, first);
-        let (stdout, refusal) = self.partial(&cmd);
+        let query = |asked: &[String]| {
+            let cmd = self
+                .ask("sacct", &["--parsable2", "--noheader", "--duplicates"])
+                .arg(format!("--delimiter={}", rows::DELIMITER))
+                .arg(format!("--format={}", layout.format()))
+                .arg(format!("--jobs={}", asked.join(",")));
+            on_cluster(cmd, first)
+        };
+        let mut cmd = query(&asked);
+        let (mut stdout, mut refusal) = self.partial(&cmd);
+        // A recording in which a whole array was asked for holds each of its tasks.
+        if refusal.as_ref().is_some_and(is_lack) && matches!(first.part, Part::Task(_)) {
+            cmd = query(&[first.number.to_string()]);
+            (stdout, refusal) = self.partial(&cmd);
+        }
         let (rows, unreadable) = rows::read(&stdout, &layout);
         let (mut jobs, found) = records::jobs(&rows, self.reading(&rows));
         match refusal {
@@ -423,7 +435,11 @@ impl<'h> Jobs<'h> {
 
 /// Whether a recording or the demo has no answer to a question.
 fn is_not_held<T>(answer: &Result<T, SchedError>) -> bool {
-    matches!(answer, Err(SchedError::NotRecorded { .. } | SchedError::NotInDemo(_)))
+    answer.as_ref().is_err_and(is_lack)
+}
+
+fn is_lack(error: &SchedError) -> bool {
+    matches!(error, SchedError::NotRecorded { .. } | SchedError::NotInDemo(_))
 }
 
 /// What went wrong with a query of records, whatever it printed before.

@@ -46,7 +46,7 @@ pub(super) fn nodes(output: &[u8], clock: &Clock) -> (Vec<Node>, Vec<Notice>) {
         notices.push(Notice::warning(
             "unknown-state-word",
             format!(
-                "a release of Slurm newer than this jobwise calls nodes {}: they are not counted as free",
+                "Slurm has nodes in a state that this jobwise does not know, {}: they are not counted as free",
                 text::join(&strange, "and"),
             ),
         ));

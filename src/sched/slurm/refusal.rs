@@ -21,6 +21,14 @@ const NO_ACCOUNTING: [&str; 6] = [
 const FORBIDDEN: [&str; 3] =
     ["Access/permission denied", "failed: Invalid user id", "Operation not permitted"];
 
+/// There is no configuration: neither a file nor a server that gives one (`man slurm.conf`,
+/// configless).
+const NOT_CONFIGURED: [&str; 3] = [
+    "Could not establish a configuration source",
+    "resolve_ctls_from_dns_srv",
+    "unable to status file",
+];
+
 /// The error that a failed command stands for.
 pub(super) fn meaning(cmd: &Cmd, output: &Output<'_>) -> SchedError {
     let mut stderr = output.finished.stderr.clone();
@@ -30,6 +38,9 @@ pub(super) fn meaning(cmd: &Cmd, output: &Output<'_>) -> SchedError {
     let stdout = String::from_utf8_lossy(&output.stdout);
     let says = |texts: &[&str]| texts.iter().any(|text| stderr.contains(text));
     let command = cmd.brief();
+    if says(&NOT_CONFIGURED) {
+        return SchedError::NotConfigured;
+    }
     if cmd.program == "sacct" && says(&NO_ACCOUNTING) {
         let message = first_line(cmd, &stderr).unwrap_or_default();
         return SchedError::NoAccounting { message };
@@ -97,6 +108,11 @@ mod tests {
         // Reported by users of a site whose database refused the login node.
         let refused = "sacct: error: slurmdbd: Operation not permitted\n";
         assert!(matches!(error("sacct", &[], refused), SchedError::NoAccounting { .. }));
+        // The texts of `fetch_config.c` and `read_config.c`, where there is no /etc/slurm.
+        let bare = "scontrol: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host\n\
+                    scontrol: error: fetch_config: DNS SRV lookup failed\n\
+                    scontrol: fatal: Could not establish a configuration source\n";
+        assert!(matches!(error("scontrol", &[], bare), SchedError::NotConfigured));
         let gone = "slurm_load_jobs error: Invalid job id specified\n";
         let unknown = error("scontrol", &["--oneliner", "show", "job", "7_1"], gone);
         assert_eq!(unknown.to_string(), "no job 7_1 is known here, or you may not see it");
