@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::model::{Job, JobId, Notice, Part};
+use crate::model::{Job, JobId, Notice};
 
 use super::controlled::SHORT_DEADLINE;
 use super::fields::{Field, Fields, Layout};
@@ -80,30 +80,12 @@ impl Jobs<'_> {
         for chunk in clusters.values().flat_map(|places| places.chunks(IDS)) {
             let asked: Vec<JobId> = chunk.iter().map(|place| ids[*place].clone()).collect();
             let found = match &asked[..] {
-                [id] => vec![self.task_of_recording(id, alone(self, id), alone)],
+                [id] => vec![alone(self, id)],
                 _ => self.together(&asked, columns, alone),
             };
             answers.extend(chunk.iter().copied().zip(found));
         }
         answers.into_values().collect()
-    }
-
-    /// The answer for one id; where a recording holds none for a task of an array, the one that it
-    /// holds for the array, without the other tasks.
-    fn task_of_recording(
-        &self,
-        id: &JobId,
-        answer: Answer,
-        alone: fn(&Self, &JobId) -> Answer,
-    ) -> Answer {
-        if !matches!(id.part, Part::Task(_)) || !is_not_held(&answer) {
-            return answer;
-        }
-        let Ok(mut whole) = alone(self, &JobId { part: Part::Whole, ..id.clone() }) else {
-            return answer;
-        };
-        whole.value.retain(|job| is_named(id, job));
-        if whole.value.is_empty() { answer } else { Ok(whole) }
     }
 
     /// Several ids of one cluster.
