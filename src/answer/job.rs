@@ -8,6 +8,7 @@ use super::diagnose::{self, Engine, Failure, Hints, LogReport, Shared};
 use super::{AnswerError, World, mask};
 use crate::config::Settings;
 use crate::history::{Finding, findings};
+use crate::logs::written;
 use crate::model::{Idle, Job, JobId, Names, Notice, Outcome, Run};
 use crate::sched::SchedError;
 use crate::script::parse_submit_line;
@@ -73,8 +74,8 @@ pub struct Gauge {
     pub of: Option<f64>,
     /// `s`, `CPUs`, `bytes` or `GPUs`.
     pub unit: &'static str,
-    /// The share used, from 0 to 1; `None` where one of them is not known, or more was used than
-    /// there was.
+    /// The share used, from 0 to 1, of time more where the limit was passed; `None` where one of them
+    /// is not known, or more of anything else was used than there was.
     pub share: Option<f64>,
     /// What would have to be set for it to be known, where it is not and the job is over.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,6 +152,8 @@ fn record(mut job: Job, cause: Option<Named>, logs: Vec<LogReport>, settings: &S
     if job.command.is_none() {
         job.command = submitted(&job);
     }
+    let named = |path: &Option<String>| path.as_deref().map(|path| written(path, &job));
+    (job.stdout, job.stderr) = (named(&job.stdout), named(&job.stderr));
     let run = Run::of(&job, &mut Names::default());
     let family = cause.as_ref().map(|cause| cause.family.as_str());
     let findings = findings(&job, &run, family, &idle(settings), &settings.findings);
@@ -190,7 +193,8 @@ fn gauges(run: &Run) -> Vec<Gauge> {
     let short = run.elapsed.get() == Some(0) && run.cpu_millis.is_some();
     let gauge = |name, unit, used: Option<f64>, of: Option<f64>, gathered_by| {
         let share = used.zip(of).map(|(used, of)| used / of);
-        let share = share.filter(|share| (0.0..=1.0).contains(share));
+        // A clock is right where it passes the limit; a meter that passes its ceiling is wrong.
+        let share = share.filter(|share| name == "time" || (0.0..=1.0).contains(share));
         let measured = used.is_some() || (short && name == "cpu");
         let gathered_by = if measured || runs { None } else { Some(gathered_by) };
         Gauge { name, used, of, unit, share, gathered_by }

@@ -89,13 +89,18 @@ pub struct Sums {
     /// Held their cores and did nothing; in one of the other counts too. `None` where none is known
     /// to have and some may: only steps tell.
     pub hung: Option<u64>,
+    /// Did nothing with what they held: hung, or held GPUs that stayed at 0 %; in one of the other
+    /// counts too. `None` as of `hung`.
+    pub idle: Option<u64>,
+    /// Of these: completed all the same, which is what `stats` tells of those that did nothing.
+    pub idle_completed: u64,
     /// Lasted long enough to have hung, and what they did is not known.
     pub unjudged: u64,
-    /// Failed or hung, as far as is known, each once.
+    /// Failed or did nothing, as far as is known, each once.
     pub flagged: u64,
     /// Run now: in none of the other counts.
     pub running: u64,
-    /// The share of those that failed or hung.
+    /// The share of those that failed or did nothing.
     pub flagged_rate: Option<f64>,
     /// Failed runs among those that completed or failed: what `stats` tells.
     pub failure_rate: Option<f64>,
@@ -103,9 +108,9 @@ pub struct Sums {
     pub core_hours: Option<f64>,
     /// GPU-hours; `None` where no record says whether its run held any.
     pub gpu_hours: Option<f64>,
-    /// Core-hours of those that failed or hung.
+    /// Core-hours of those that failed or did nothing.
     pub wasted_core_hours: Option<f64>,
-    /// GPU-hours of those that failed or hung.
+    /// GPU-hours of those that failed or did nothing.
     pub wasted_gpu_hours: Option<f64>,
     /// Runs whose record does not say what they held: in no hours.
     pub unrecorded: u64,
@@ -217,6 +222,8 @@ impl Sums {
             preempted: summary.preempted,
             other: summary.other,
             hung: summary.known_hung(),
+            idle: summary.known_idle(),
+            idle_completed: summary.idle_completed,
             unjudged: summary.unjudged,
             flagged: summary.flagged,
             running: summary.running,

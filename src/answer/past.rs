@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 
+use super::diagnose::open_given;
 use super::{AnswerError, World};
 use crate::host::{Unpacked, is_packed};
 use crate::model::{History, Notice};
@@ -36,7 +37,7 @@ pub fn past(world: World<'_>, wanted: &Wanted) -> Result<History, AnswerError> {
     let mut saved = Saved::new(world.cluster.zone(), wanted.columns.clone());
     let mut notices = Vec::new();
     for path in &wanted.files {
-        let content = world.cluster.open(path)?;
+        let content = open_given(world, path)?;
         if !is_packed(&*content) {
             saved.read(path, &*content)?;
             continue;

@@ -9,7 +9,7 @@ use super::past::Wanted;
 use super::scope::{self, Scope, WorkloadName};
 use super::{AnswerError, World, mask};
 use crate::history::patterns::{Kind, Pattern, patterns};
-use crate::history::sizing::{Advice, Amount, Basis, Flag, sizing};
+use crate::history::sizing::{Advice, Amount, Basis, Flag, Verdict, sizing};
 use crate::history::workloads::workloads;
 use crate::model::{BaseState, Bytes, Notice, Run, Span};
 
@@ -178,12 +178,18 @@ fn action(pattern: &Pattern, advice: &[Advice]) -> String {
             (Some(to), _) => {
                 format!("sizing: {} --{option} to {}", advice.verdict.in_words(), to.to_option())
             }
-            (None, Some(now)) => format!(
-                "sizing: --{option} {} {}",
-                Amount::to_option(now),
-                advice.verdict.in_words()
-            ),
-            (None, None) => format!("sizing: --{option} {}", advice.verdict.in_words()),
+            (None, now) => {
+                let now =
+                    now.map_or_else(String::new, |now| format!(" {}", Amount::to_option(now)));
+                let verdict = advice.verdict.in_words();
+                match advice.verdict {
+                    Verdict::Unknown => {
+                        format!("sizing: {verdict} whether --{option}{now} is right")
+                    }
+                    Verdict::Capped => format!("sizing: --{option}{now} is the most there is"),
+                    _ => format!("sizing: --{option}{now} is {verdict}"),
+                }
+            }
         }
     };
     match &pattern.kind {

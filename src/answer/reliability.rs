@@ -30,6 +30,8 @@ pub struct Nodes {
     pub too_few_trials: u64,
     /// Failed runs on several nodes whose record does not say which was to blame: in no trial.
     pub ambiguous: u64,
+    /// Runs that failed at a limit of their own, of memory or time: in no trial. Of hangs none.
+    pub at_limits: u64,
     /// Tasks of arrays among the runs: those of an array are one trial on each node.
     pub array_tasks: u64,
     /// Runs that ended because their node did, by node, the most first.
@@ -99,7 +101,8 @@ pub fn nodes(
     let workloads = workloads(&history);
     let idle = scope::idle(world.config);
     let found = reliability::reliability(&history, &workloads, metric, &idle);
-    let Reliability { nodes, few, trials, hits, ambiguous, tasks, node_failures } = found;
+    let Reliability { nodes, few, trials, hits, ambiguous, at_limits, tasks, node_failures } =
+        found;
     let worse: Vec<&str> =
         nodes.iter().filter(|row| row.is_worse()).map(|row| row.node.as_str()).collect();
     let excluded: Vec<&str> = worse.iter().take(EXCLUDED).copied().collect();
@@ -115,6 +118,7 @@ pub fn nodes(
         judged: nodes.len(),
         too_few_trials: few,
         ambiguous,
+        at_limits,
         array_tasks: tasks,
         node_failures: node_failures
             .into_iter()

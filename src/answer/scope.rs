@@ -66,7 +66,33 @@ pub(super) fn read(world: World<'_>, wanted: &Wanted) -> Result<History, AnswerE
     if !wanted.files.is_empty() {
         mark_stale(&mut history, world.cluster.now());
     }
+    history.notices.extend(nothing_matches(&wanted.filter, history.runs.is_empty()));
     Ok(history)
+}
+
+/// What to say where names were given and nothing is of them: one that is mistyped shall not pass for
+/// one of whom nothing failed.
+pub(super) fn nothing_matches(filter: &Filter, nothing: bool) -> Option<Notice> {
+    let users: &[String] = match &filter.users {
+        Users::Named(names) => names,
+        Users::All | Users::Me => &[],
+    };
+    let given = [
+        ("user", users),
+        ("account", &filter.accounts[..]),
+        ("partition", &filter.partitions),
+        ("QOS", &filter.qos),
+        ("cluster", &filter.clusters),
+        ("name", &filter.names),
+    ];
+    let given = given.iter().filter(|(_, names)| !names.is_empty());
+    let given: Vec<String> =
+        given.map(|(what, names)| format!("{what} {}", text::join(names, "or"))).collect();
+    if given.is_empty() || !nothing {
+        return None;
+    }
+    let text = format!("no record in this window is of {}", text::join(&given, "and"));
+    Some(Notice::warning("nothing-matches", text).hint("is the name right, and the window?"))
 }
 
 /// What steps used is asked for unasked of so many runs at most: that takes about a second. Of all

@@ -185,7 +185,9 @@ fn of_the_cluster(
     let source = backend.jobs.as_ref().ok_or(SchedError::NoScheduler)?;
     let mut tally = Tally::default();
     let mut failed = Candidates::new(question.logs.unwrap_or(0));
-    let notices = source.each(filter, &mut |job| {
+    let mut nothing = true;
+    let mut notices = source.each(filter, &mut |job| {
+        nothing = false;
         if Outcome::of(&job) != Outcome::Failed {
             tally.add(&job, |_| None);
             return;
@@ -196,6 +198,7 @@ fn of_the_cluster(
             tally.add(&job, |_| cause);
         }
     })?;
+    notices.extend(scope::nothing_matches(filter, nothing));
     let logs = logs::read(world, &backend, filter, failed, &mut tally)?;
     let counter = counter(Some(source), &tally.all().held(&Outcome::ENDED));
     let scope = Scope::of(world, filter, &History::default());

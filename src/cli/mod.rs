@@ -39,6 +39,9 @@ const DEMO_RUNS: &str = "history.txt";
 /// Its nodes, partitions and queue, made by `fixtures/demo/make-cluster`.
 const DEMO_CLUSTER: &[u8] = include_bytes!("../../fixtures/demo/cluster.json.gz");
 
+/// What the standard library says of a word that is no number.
+const NO_DIGIT: &str = "invalid digit found in string";
+
 /// Runs the program.
 pub fn main() -> ExitCode {
     // What a command line that is wrong asks for all the same.
@@ -54,10 +57,15 @@ pub fn main() -> ExitCode {
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Answered,
                 _ => Exit::Usage,
             };
+            let text = error.to_string();
+            let of_number = text.contains(NO_DIGIT);
+            let text = text.replace(NO_DIGIT, "a whole number is expected");
             // A closed terminal is no reason to fail differently.
-            let _ = error.print();
+            let _ = if of_number { write!(io::stderr(), "{text}") } else { error.print() };
+            if let Some(hint) = equals_sign(error.kind(), &words) {
+                let _ = writeln!(io::stderr(), "{}", beside("hint", &hint, System::error_width()));
+            }
             if json && code == Exit::Usage {
-                let text = error.to_string();
                 let first = text.lines().next().and_then(|line| line.strip_prefix("error: "));
                 refuse(first.unwrap_or("no command was given"), Some("see: jobwise --help"), code);
             }
@@ -105,7 +113,23 @@ fn refuse(error: &str, hint: Option<&str>, exit: Exit) {
 
 /// Says something beside the answer.
 fn note(message: &str) {
-    let _ = writeln!(io::stderr(), "note: {}", harmless(message));
+    let _ = writeln!(io::stderr(), "{}", beside("note", message, System::error_width()));
+}
+
+/// What is said beside an answer: broken at the width of a terminal, one line for a program.
+fn beside(name: &str, message: &str, width: Option<usize>) -> String {
+    let line = format!("{name}: {}", harmless(message));
+    width.map_or_else(|| line.clone(), |width| text::wrap(&line, width, 0).join("\n"))
+}
+
+/// How an option that stands alone or takes its value behind a sign is given one.
+fn equals_sign(kind: ErrorKind, words: &[OsString]) -> Option<String> {
+    let given = |pair: &&[OsString]| {
+        let number = pair[1].to_str().is_some_and(|value| value.parse::<u32>().is_ok());
+        pair[0] == "--logs" && number
+    };
+    let pair = words.windows(2).find(given).filter(|_| kind == ErrorKind::UnknownArgument)?;
+    Some(format!("a number of runs is given so: --logs={}", pair[1].to_str()?))
 }
 
 /// What is said beside an answer, which may quote anybody.
@@ -116,9 +140,10 @@ fn harmless(message: &str) -> String {
 fn complain(message: &str, hint: Option<&str>) {
     let mut stderr = io::stderr().lock();
     // Nobody is left to tell when standard error is closed.
-    let _ = writeln!(stderr, "jobwise: {}", harmless(message));
+    let width = System::error_width();
+    let _ = writeln!(stderr, "{}", beside("jobwise", message, width));
     if let Some(hint) = hint {
-        let _ = writeln!(stderr, "hint: {}", harmless(hint));
+        let _ = writeln!(stderr, "{}", beside("hint", hint, width));
     }
 }
 
@@ -195,6 +220,10 @@ fn run(mut cli: Cli) -> Result<Exit, Failure> {
         && let Some(past) = past::of_the_demo(&mut cli.command)
     {
         replay.join(DEMO_HISTORY)?;
+        note(
+            "these 90 days of the demo cluster are made up: the recorded jobs that 'jobwise --demo \
+             jobs' lists are not in them",
+        );
         past.from.push(PathBuf::from(DEMO_RUNS));
         // A file is everybody's.
         if past.whose.user.is_empty() && !past.whose.all_users {
@@ -460,5 +489,18 @@ fn look(system: &System, cluster: &dyn Runner, global: &Global) -> Look {
         ascii: global.ascii || !unicode,
         year: cluster.now().to_zoned_datetime(cluster.zone()).year(),
         zone: cluster.zone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::beside;
+
+    #[test]
+    fn what_stands_beside_an_answer_is_broken_for_a_terminal_alone() {
+        let states = "it is one of PENDING RUNNING SUSPENDED COMPLETED";
+        assert_eq!(beside("hint", states, None), format!("hint: {states}"));
+        let broken = beside("hint", states, Some(30));
+        assert_eq!(broken, "hint: it is one of PENDING\nRUNNING SUSPENDED COMPLETED");
     }
 }

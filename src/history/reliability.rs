@@ -12,6 +12,7 @@ use crate::math::{self, Share, Table};
 use crate::model::{BaseState, History, Idle, Run, RunPart, Symbol};
 use crate::text;
 
+use super::Outcome;
 use super::workloads::Workload;
 
 /// Nodes with fewer trials are not judged.
@@ -76,6 +77,8 @@ pub struct Reliability {
     pub hits: u64,
     /// Runs on several nodes that failed and do not say on which.
     pub ambiguous: u64,
+    /// Runs that failed at a limit of their own, which says nothing of a node: in no trial.
+    pub at_limits: u64,
     /// Tasks of arrays that were put together: an array is one trial on each node.
     pub tasks: u64,
     /// Runs that ended because their node did, by node, the most first: whatever is judged of it.
@@ -108,7 +111,11 @@ pub fn reliability(
         let mut arrays: HashMap<(u32, u32), Count> = HashMap::new();
         for run in workload.runs(history) {
             let Some(list) = run.node_list else { continue };
-            let Some(hit) = hit(run, metric, idle) else { continue };
+            let Some(hit) = hit(run, metric, idle) else {
+                let failed = metric == Metric::Failure && Outcome::of_run(run) == Outcome::Failed;
+                found.at_limits += u64::from(failed);
+                continue;
+            };
             let on = lists.entry(list).or_insert_with(|| {
                 let expanded = text::expand(history.names.get(list), LIST).unwrap_or_default();
                 expanded.into_iter().map(&mut number).collect()
@@ -400,6 +407,18 @@ mod tests {
         let found = made.found();
         assert_eq!((found.trials, found.hits, found.few), (1, 0, 1));
         assert_eq!(found.node_failures, [("n13".to_owned(), 10)]);
+    }
+
+    #[test]
+    fn what_failed_at_a_limit_of_its_own_is_counted_apart() {
+        let mut made = Made::new();
+        made.run("fit", "n1", Completed);
+        made.run("fit", "n1", Failed);
+        made.run("fit", "n2", BaseState::Timeout);
+        made.run("fit", "n2", BaseState::OutOfMemory).out_of_memory = true;
+        made.run("fit", "n2", Cancelled);
+        let found = made.found();
+        assert_eq!((found.trials, found.hits, found.at_limits), (2, 1, 2));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use crate::model::{BaseState, History, Idle, Run};
 
+use super::breakdown::is_idle;
 use super::{Held, HostTime, Load, Outcome};
 
 /// One number to rank what holds GPUs beside what does not, in core-seconds: a GPU counts as so many
@@ -84,10 +85,15 @@ pub struct Summary {
     pub other: u64,
     /// Held their cores and did nothing; in one of the other counts too.
     pub hung: u64,
+    /// Did nothing with what they held: hung, or held GPUs that stayed at 0 %; in one of the other
+    /// counts too.
+    pub idle: u64,
+    /// Of these: completed all the same.
+    pub idle_completed: u64,
     /// Lasted long enough to have hung, and nobody measured whether they did: in no count of hung
     /// ones.
     pub unjudged: u64,
-    /// Failed or hung, each once.
+    /// Failed or did nothing, each once.
     pub flagged: u64,
     /// Still running.
     pub running: u64,
@@ -121,7 +127,8 @@ impl Summary {
         }
         let judged = run.is_hang(idle);
         let hung = judged == Some(true);
-        let flagged = outcome == Outcome::Failed || hung;
+        let did_nothing = is_idle(run, idle);
+        let flagged = outcome == Outcome::Failed || did_nothing;
         self.ended += 1;
         self.completed += u64::from(outcome == Outcome::Completed);
         self.failed += u64::from(outcome == Outcome::Failed);
@@ -129,6 +136,8 @@ impl Summary {
         self.preempted += u64::from(matches!(outcome, Outcome::Preempted | Outcome::Requeued));
         self.other += u64::from(outcome == Outcome::Other);
         self.hung += u64::from(hung);
+        self.idle += u64::from(did_nothing);
+        self.idle_completed += u64::from(did_nothing && outcome == Outcome::Completed);
         self.unjudged += u64::from(judged.is_none() && run.elapsed.is_some());
         self.flagged += u64::from(flagged);
         match run.core_seconds() {
@@ -159,6 +168,8 @@ impl Summary {
         self.preempted += other.preempted;
         self.other += other.other;
         self.hung += other.hung;
+        self.idle += other.idle;
+        self.idle_completed += other.idle_completed;
         self.unjudged += other.unjudged;
         self.flagged += other.flagged;
         self.running += other.running;
@@ -170,6 +181,11 @@ impl Summary {
         self.unrecorded_gpus += other.unrecorded_gpus;
         self.first = [self.first, other.first].into_iter().flatten().min();
         self.last = self.last.max(other.last);
+    }
+
+    /// How many did nothing; `None` where none is known to have and some may.
+    pub fn known_idle(&self) -> Option<u64> {
+        (self.idle > 0 || self.unjudged == 0).then_some(self.idle)
     }
 
     /// How many hung; `None` where none is known to have and some may.
@@ -225,6 +241,18 @@ mod tests {
         assert_eq!(summary.gpu_seconds, 3600 + 60 + 3600 + 60);
         // A GPU-second counts as 16 core-seconds.
         assert_eq!(summary.cost(), 20 * 7320);
+    }
+
+    #[test]
+    fn a_gpu_that_stayed_at_zero_did_nothing_although_its_run_completed() {
+        let mut summary = Summary::default();
+        let mut idle = run(1, BaseState::Completed, 3600);
+        idle.gpu_permille = Maybe::some(0);
+        summary.add(&idle, &IDLE);
+        summary.add(&run(2, BaseState::Completed, 3600), &IDLE);
+        assert_eq!((summary.idle, summary.idle_completed, summary.hung), (1, 1, 0));
+        assert_eq!((summary.flagged, summary.wasted_gpu_seconds), (1, 3600));
+        assert_eq!(summary.known_idle(), Some(1));
     }
 
     proptest! {

@@ -3,8 +3,9 @@
 //! `sacct`, `sacctmgr` and `squeue` print the columns that are named, and a jobwise that asks for more than the one that
 //! made a recording would find nothing in it. So a query that differs in that list only is answered
 //! from the recorded table: each column by its name, empty where it was not recorded, which every
-//! reader takes for not known. Refuses to guess where a row ends: a line that does not begin with the
-//! columns that have to move belongs to a text above it and is left as it is.
+//! reader takes for not known. A row of jobs ends where the next one begins with an id, as names and
+//! comments hold line ends; of other tables, where its line does. What has fewer columns than have to
+//! move is left as it is.
 
 use std::borrow::Cow;
 
@@ -54,7 +55,8 @@ pub(super) fn projected(recorded: &Answered, cmd: &Cmd, stdout: &[u8]) -> Option
     let own = &wanted[..wanted.len() - tail];
     let places: Vec<Option<usize>> =
         own.iter().map(|name| position(&have[..moved], name)).collect();
-    let table = stdout.split_inclusive(|byte| *byte == b'\n').map(|line| {
+    let is_of_jobs = have.first().is_some_and(|name| name.eq_ignore_ascii_case("JobID"));
+    let table = rows(stdout, delimiter, is_of_jobs).into_iter().map(|line| {
         let ended = line.strip_suffix(b"\n").unwrap_or(line);
         let (cells, rest) = cells(ended, delimiter, moved);
         if cells.len() < moved || rest.is_some() != (tail > 0) {
@@ -67,6 +69,29 @@ pub(super) fn projected(recorded: &Answered, cmd: &Cmd, stdout: &[u8]) -> Option
         Cow::Owned(row)
     });
     Some(table.collect::<Vec<_>>().concat())
+}
+
+/// The rows of a table, each with the line end behind it.
+fn rows<'t>(table: &'t [u8], delimiter: &[u8], is_of_jobs: bool) -> Vec<&'t [u8]> {
+    let (mut rows, mut begin, mut at) = (Vec::new(), 0, 0);
+    for line in table.split_inclusive(|byte| *byte == b'\n') {
+        if at > begin && (!is_of_jobs || opens(line, delimiter)) {
+            rows.push(&table[begin..at]);
+            begin = at;
+        }
+        at += line.len();
+    }
+    if begin < at {
+        rows.push(&table[begin..]);
+    }
+    rows
+}
+
+/// Whether a line begins with an id: a number, perhaps with a task, component or step behind it.
+fn opens(line: &[u8], delimiter: &[u8]) -> bool {
+    let Some(end) = memchr::memmem::find(line, delimiter) else { return false };
+    let digits = line[..end].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    digits > 0 && line[digits..end].first().is_none_or(|next| b"._+;".contains(next))
 }
 
 /// The first cells of a line, and what follows them.
@@ -147,6 +172,21 @@ mod tests {
         assert_eq!(
             read(have, "--format=JobID,State,ExitCode,MaxRSS,JobName", table),
             "7@~@FAILED@~@1:0@~@@~@two\nlines@~@more\n"
+        );
+    }
+
+    #[test]
+    fn a_name_with_a_line_break_moves_with_its_row() {
+        // Slurm 22.05 printed job 80 so, and text columns have been asked for behind these since.
+        let table =
+            "80@~@COMPLETED@~@two\nlines@~@line1\n2nd\ttab\n80.batch@~@COMPLETED@~@batch@~@\n";
+        assert_eq!(
+            read(
+                "--format=JobID,State,JobName,Comment",
+                "--format=JobID,State,JobName,Comment,SystemComment",
+                table
+            ),
+            "80@~@COMPLETED@~@two\nlines@~@line1\n2nd\ttab@~@\n80.batch@~@COMPLETED@~@batch@~@@~@\n"
         );
     }
 

@@ -55,6 +55,12 @@ impl System {
         Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
     }
 
+    /// The columns of the terminal that standard error is.
+    pub fn error_width() -> Option<usize> {
+        let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
+        Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    }
+
     fn seat(&self) -> Seat<'_> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         while *running >= AT_ONCE {

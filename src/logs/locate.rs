@@ -11,6 +11,7 @@ mod submit;
 
 use std::path::{Path, PathBuf};
 
+pub use self::pattern::written;
 use self::pattern::{Name, Writer, expand};
 use self::submit::{Program, Recorded, Submitted};
 use crate::host::{Content, FileError, FileErrorKind, Runner};

@@ -12,7 +12,7 @@ mod standstill;
 
 pub use clock::{cancelled_at, line_time};
 pub use host::host;
-pub use locate::{Asked, Certainty, Located, Miss, locate};
+pub use locate::{Asked, Certainty, Located, Miss, locate, written};
 pub use pace::{has_open_rounds, pace};
 pub use scan::{Block, BlockKind, Frame, Hit, Limits, Line, STEMS, Scan, Scanner, stem_of};
 pub use standstill::standstill;

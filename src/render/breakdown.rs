@@ -64,7 +64,7 @@ fn sentence(breakdown: &Breakdown) -> String {
     };
     let (failed, used) = (amounts(&total.failed), amounts(&total.used));
     let wasted = if total.failed.runs > 0 {
-        format!("; what failed runs held, so the most that can be wasted: {failed}")
+        format!("; the failed held {failed}, the most that they can have wasted")
     } else {
         String::new()
     };
@@ -122,7 +122,7 @@ fn table(page: &mut Page<'_>, breakdown: &Breakdown) -> io::Result<()> {
             cells.push(told(row.failed.gpu_hours));
         }
         cells.extend([told(row.failed.core_hours), told(row.failed.node_hours)]);
-        let kwh = row.failed.kwh.map_or_else(|| "n/a".to_owned(), |kwh| figure(kwh.value, 2));
+        let kwh = row.failed.kwh.map_or_else(|| "n/a".to_owned(), |kwh| figure(kwh.value, 3));
         cells.push((Label::Plain, kwh));
         cells.push((Label::Plain, bar(measure(&row.failed), measure(&row.used), most)));
         cells

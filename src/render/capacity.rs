@@ -126,7 +126,7 @@ fn models(row: &QueueRow) -> String {
 /// The queues with what is free of them; at most so many.
 fn free_table(page: &mut Page<'_>, queues: &[&QueueRow], shown: usize) -> io::Result<()> {
     const COLUMNS: [Column; 7] = [
-        Column { heading: "PARTITION", right: false, least: 6 },
+        Column { heading: "PARTITION", right: false, least: WHOLE },
         Column { heading: "IDLE", right: true, least: WHOLE },
         Column { heading: "CORES FREE", right: true, least: WHOLE },
         Column { heading: "MEM FREE", right: true, least: WHOLE },
@@ -198,7 +198,7 @@ fn term_label(term: Term) -> Label {
 
 /// What a list of queues tells of each.
 const QUEUE_COLUMNS: [Column; 7] = [
-    Column { heading: "PARTITION", right: false, least: 6 },
+    Column { heading: "PARTITION", right: false, least: WHOLE },
     Column { heading: "STATE", right: false, least: WHOLE },
     Column { heading: "UP", right: true, least: WHOLE },
     Column { heading: "CORES", right: true, least: WHOLE },

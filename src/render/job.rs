@@ -109,7 +109,7 @@ impl Report for Jobs {
         }
         if self.total > self.jobs.len() {
             let rest = self.total - self.jobs.len();
-            let line = format!("{} more: raise --limit", text::count(rest as u64, "job"));
+            let line = format!("{} more: -n 0 shows all", text::count(rest as u64, "job"));
             page.line(&[(Label::Dim, &line)])?;
         }
         page.notices(&self.notices)

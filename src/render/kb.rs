@@ -3,7 +3,7 @@
 use std::io;
 
 use super::Report;
-use super::page::{Column, Label, Page};
+use super::page::{Column, Label, Page, WHOLE};
 use crate::answer::import::Imported;
 use crate::answer::kb::{Built, Check, Hits, Listing, Literals, Note, Refreshed};
 use crate::answer::models::{Candidate, Installed, Models, Removed, Whereabouts};
@@ -107,11 +107,11 @@ impl Report for Imported {
 
 impl Report for Listing {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
-        const COLUMNS: [Column; 5] = [
-            Column { heading: "FAMILY", right: false, least: 12 },
+        // How many signals each has is for programs: JSON has it, and the titles need the room.
+        const COLUMNS: [Column; 4] = [
+            Column { heading: "FAMILY", right: false, least: WHOLE },
             Column { heading: "TITLE", right: false, least: 20 },
             Column { heading: "WHOSE", right: false, least: 5 },
-            Column { heading: "SIGNALS", right: true, least: 7 },
             Column { heading: "EDITS", right: false, least: 6 },
         ];
         let rows: Vec<Vec<(Label, String)>> = self
@@ -123,7 +123,6 @@ impl Report for Listing {
                     (Label::Strong, row.family.to_string()),
                     (Label::Plain, row.title.clone()),
                     (Label::Plain, format!("{:?}", row.domain).to_lowercase()),
-                    (Label::Plain, row.signals.to_string()),
                     (Label::Plain, edits.join(", ")),
                 ]
             })

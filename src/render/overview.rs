@@ -104,8 +104,11 @@ fn sentence(overview: &Overview) -> String {
         let rate = percent(rate);
         said.push_str(&format!("; failure rate {rate} % of those that failed or completed"));
     }
-    if let Some(hung) = total.hung.filter(|hung| *hung > 0) {
-        said.push_str(&format!("; {hung} did nothing until the end"));
+    if let Some(idle) = total.idle.filter(|idle| *idle > 0) {
+        said.push_str(&format!("; {idle} did nothing"));
+        if total.idle_completed > 0 {
+            said.push_str(&format!(", {} of them though they completed", total.idle_completed));
+        }
     }
     said.push_str(&format!("; {} core-hours", or_not(total.core_hours)));
     if let Some(gpus) = total.gpu_hours.filter(|gpus| *gpus > 0.0) {
@@ -132,7 +135,7 @@ fn open(overview: &Overview) -> String {
     said
 }
 
-/// The workload whose failed and hung runs held GPUs for longest, where that is worth a word: an hour
+/// The workload whose failed and idle runs held GPUs for longest, where that is worth a word: an hour
 /// and a tenth of its use, or a hundred hours.
 fn worst(overview: &Overview) -> Option<(&str, f64)> {
     let rows = overview.workloads.iter();
@@ -149,7 +152,7 @@ fn or_not(known: Option<f64>) -> String {
 
 fn table(page: &mut Page<'_>, overview: &Overview) -> io::Result<()> {
     let gpus = overview.total.gpu_hours > Some(0.0);
-    let hung = overview.total.hung != Some(0);
+    let idle = overview.total.idle != Some(0);
     let users = overview.scope.users.as_ref().is_none_or(|users| users.len() > 1);
     let right = |heading| Column { heading, right: true, least: WHOLE };
     let left = |heading, least| Column { heading, right: false, least };
@@ -160,8 +163,8 @@ fn table(page: &mut Page<'_>, overview: &Overview) -> io::Result<()> {
     }
     columns.push(left("PARTITION", 9));
     columns.extend(["RUNS", "FAILED"].map(right));
-    if hung {
-        columns.push(right("HUNG"));
+    if idle {
+        columns.push(right("IDLE"));
     }
     columns.push(right("CORE-H"));
     if gpus {
@@ -187,9 +190,9 @@ fn table(page: &mut Page<'_>, overview: &Overview) -> io::Result<()> {
         cells.push((Label::Plain, word(&row.name.partition)));
         cells.push((Label::Plain, sums.runs.to_string()));
         cells.push((bad, sums.failed.to_string()));
-        if hung {
-            cells.push(match sums.hung {
-                Some(hung) => (if hung > 0 { bad } else { Label::Plain }, hung.to_string()),
+        if idle {
+            cells.push(match sums.idle {
+                Some(idle) => (if idle > 0 { bad } else { Label::Plain }, idle.to_string()),
                 None => (Label::Dim, "n/a".to_owned()),
             });
         }

@@ -287,7 +287,7 @@ impl Places {
     fn table(&self, page: &mut Page<'_>, placements: &[Placement]) -> io::Result<()> {
         const COLUMNS: [Column; 7] = [
             Column { heading: "VERDICT", right: false, least: WHOLE },
-            Column { heading: "PARTITION", right: false, least: 8 },
+            Column { heading: "PARTITION", right: false, least: WHOLE },
             Column { heading: "FITS", right: true, least: WHOLE },
             Column { heading: "RIGHT HW", right: true, least: WHOLE },
             Column { heading: "START", right: false, least: WHOLE },
@@ -394,7 +394,7 @@ fn asked(page: &mut Page<'_>, asked: usize) -> io::Result<()> {
 impl Report for Checked {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
         const COLUMNS: [Column; 6] = [
-            Column { heading: "PARTITION", right: false, least: 8 },
+            Column { heading: "PARTITION", right: false, least: WHOLE },
             Column { heading: "ANSWER", right: false, least: WHOLE },
             Column { heading: "ACCOUNT", right: false, least: 7 },
             Column { heading: "QOS", right: false, least: 5 },

@@ -71,6 +71,10 @@ fn sentence(nodes: &Nodes) -> String {
              {tasks} here)"
         ));
     }
+    if nodes.at_limits > 0 {
+        let runs = text::count(nodes.at_limits, "run");
+        said.push_str(&format!("; {runs} ended at a limit of their own: not counted"));
+    }
     if nodes.too_few_trials > 0 {
         let few = text::count(nodes.too_few_trials, "node");
         said.push_str(&format!("; {few} with too few jobs to judge"));

@@ -3,13 +3,13 @@
 use std::io;
 
 use super::Report;
-use super::page::{Column, Label, Page};
+use super::page::{Column, Label, Page, WHOLE};
 use crate::answer::settings::Settings;
 
 impl Report for Settings {
     fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
         const COLUMNS: [Column; 3] = [
-            Column { heading: "SETTING", right: false, least: 20 },
+            Column { heading: "SETTING", right: false, least: WHOLE },
             Column { heading: "VALUE", right: true, least: 5 },
             Column { heading: "FROM", right: false, least: 7 },
         ];

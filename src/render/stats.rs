@@ -115,12 +115,12 @@ fn wasted(stats: &Stats) -> String {
     let nodes = told(wasted.node_hours, used.node_hours, "node-hours");
     let cores = format!("{cores}, {nodes}");
     match of(wasted.gpu_hours, used.gpu_hours) {
-        Some(gpus) => format!("at most {gpus} GPU-hours, {cores}: what failed runs held"),
+        Some(gpus) => format!("by failed runs at most {gpus} GPU-hours, {cores}"),
         None if used.gpu_hours.is_some() => {
-            format!("at most {cores}; n/a GPU-hours: what failed runs held")
+            format!("by failed runs at most {cores}; n/a GPU-hours")
         }
         None => {
-            format!("at most {cores}; n/a GPU-hours (no record names a GPU): what failed runs held")
+            format!("by failed runs at most {cores}; n/a GPU-hours (no record names a GPU)")
         }
     }
 }
@@ -135,7 +135,7 @@ pub(super) fn amounts(amount: &Amount) -> String {
         parts.push(value.map_or_else(|| format!("n/a {unit}"), |v| format!("{} {unit}", hours(v))));
     }
     if let Some(Estimate { value, .. }) = amount.kwh {
-        parts.push(format!("{} kWh", figure(value, 2)));
+        parts.push(format!("{} kWh", figure(value, 3)));
     }
     parts.join(", ")
 }
@@ -316,9 +316,9 @@ fn table<'s>(
     page.table(&columns, &rows)
 }
 
-/// Two digits where there is a range, three where none is claimed.
+/// Three digits, though a range may leave the second in doubt: parts shall add up to their sum.
 fn amount(estimate: &Estimate) -> String {
-    figure(estimate.value, if estimate.low.is_some() { 2 } else { 3 })
+    figure(estimate.value, 3)
 }
 
 #[cfg(test)]
@@ -347,7 +347,7 @@ mod tests {
         has("131 runs: 51 completed, 71 failed, 4 cancelled, 2 preempted, 3");
         has("22 never started, 7 running, 30 waiting");
         has("58 % (95 % interval 49-67 %): 71 failed of 122 failed or completed");
-        has("at most 0.0011 of 0.0028 GPU-hours, 0.13 of 0.26 core-hours");
+        has("by failed runs at most 0.0011 of 0.0028 GPU-hours, 0.13 of 0.26");
     }
 
     #[test]
@@ -359,10 +359,7 @@ mod tests {
             let line = text.lines().find(|line| line.starts_with(begin));
             line.unwrap_or_else(|| panic!("no {begin}: {text}")).to_owned()
         };
-        assert!(
-            line("wasted ").contains("n/a core-hours, n/a node-hours; n/a GPU-hours"),
-            "{text}"
-        );
+        assert!(line("wasted ").contains("at most n/a core-hours, n/a node-hours; n/a"), "{text}");
         assert!(line("energy ").contains("n/a of n/a kWh"), "{text}");
         let cells =
             |begin: &str| line(begin).split_whitespace().map(str::to_owned).collect::<Vec<_>>();

@@ -41,14 +41,20 @@ pub fn truncate(text: &str, columns: usize) -> String {
 }
 
 /// Breaks text into lines of at most `columns`, each beginning with `indent` blanks. Breaks at
-/// blanks, and inside a word only when the word alone is too long. Line ends in the text are kept.
+/// blanks, but not between a number and its per cent sign, and inside a word only when the word alone
+/// is too long. Line ends in the text are kept.
 pub fn wrap(text: &str, columns: usize, indent: usize) -> Vec<String> {
     let margin = " ".repeat(indent);
     let room = columns.saturating_sub(indent).max(1);
     let mut lines = Vec::new();
     for paragraph in text.lines() {
         let mut line = String::new();
-        for mut word in paragraph.split_whitespace() {
+        let mut words = paragraph.split_whitespace().peekable();
+        while let Some(word) = words.next() {
+            let counts = word.ends_with(|last: char| last.is_ascii_digit());
+            let sign = words.next_if(|next| counts && next.starts_with('%'));
+            let joined = sign.map(|sign| format!("{word} {sign}"));
+            let mut word = joined.as_deref().unwrap_or(word);
             let needed = width(word) + usize::from(!line.is_empty());
             if width(&line) + needed > room && !line.is_empty() {
                 lines.push(format!("{margin}{line}"));
@@ -114,6 +120,7 @@ mod tests {
         assert_eq!(wrap("a\n\nb", 10, 0), ["a", "", "b"]);
         assert_eq!(wrap("abcdefgh ij", 5, 1), [" abcd", " efgh", " ij"]);
         assert!(wrap("", 80, 2).is_empty());
+        assert_eq!(wrap("rate 4.2 % of those", 8, 0), ["rate", "4.2 % of", "those"]);
         // A sign of three columns where there is room for two stands alone.
         assert_eq!(wrap("\u{17d8}", 4, 2), ["  \u{17d8}"]);
     }

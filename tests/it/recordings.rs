@@ -136,3 +136,17 @@ fn a_log_in_very_many_parts_is_read_like_any_other() {
     let shown = test.run(&["--replay", "kept.json", "diagnose", "--log", "one.out"]);
     shown.ends(0).says("one.out:200001");
 }
+
+#[test]
+fn a_job_whose_name_holds_a_line_end_is_replayed() {
+    let test = Test::new("replay-two-lines");
+    for release in ["22.05", "24.11", "26.05"] {
+        let path =
+            format!("{}/fixtures/recordings/slurm-{release}.json", env!("CARGO_MANIFEST_DIR"));
+        let shown = test.run(&["--replay", &path, "job", "80"]);
+        shown.ends(0).says("job 80 \"two lines\" COMPLETED exit 0:0");
+    }
+    // The pattern that 24.11 keeps is told as the name that the file has.
+    let path = format!("{}/fixtures/recordings/slurm-24.11.json", env!("CARGO_MANIFEST_DIR"));
+    test.run(&["--replay", &path, "job", "80"]).says("name-newline-80_4294967294.out");
+}

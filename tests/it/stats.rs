@@ -280,7 +280,9 @@ fn what_the_cluster_metered_replaces_the_estimate_of_those_runs() {
     near(&measured["share"], 2.4 / 3.36);
     let text = test.run(&[&["stats", "--all-users"], &WINDOW[..]].concat());
     text.ends(0).says("71 % measured, 2.4 kWh by the ipmi meters of nodes that 2 runs had");
-    text.says("2 runs with a measured energy of nodes that they may have shared: estimated");
+    text.says(
+        "2 runs with a measured energy that is of nodes that others may have used too: estimated",
+    );
     text.says("1 run with a measured energy that no node can draw: estimated");
     // The same by user, and from a file, which names no meter.
     let by = test.run(&[&["stats", "--by", "user", "--all-users", "--json"], &WINDOW[..]].concat());

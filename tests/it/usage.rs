@@ -290,3 +290,34 @@ fn ascii_holds_for_documents_too() {
     assert!(ascii.stdout.is_ascii() && !plain.stdout.is_ascii(), "{}", ascii.all());
     assert_eq!(ascii.json(), plain.json());
 }
+
+#[test]
+fn a_number_that_is_none_is_told_in_words_and_a_missing_sign_with_the_right_form() {
+    let test = Test::new("numbers");
+    let shown = test.run(&["--demo", "jobs", "-n", "abc"]);
+    assert!(shown.ends(64).stderr.contains("'abc' for '--limit <N>': a whole number is expected"));
+    let shown = test.run(&["--demo", "stats", "--logs", "3"]);
+    let hint = "hint: a number of runs is given so: --logs=3";
+    assert!(shown.ends(64).stderr.contains(hint), "{}", shown.all());
+}
+
+#[test]
+fn a_time_limit_that_was_passed_fills_its_bar() {
+    // 87 s of 60 s are 145 %.
+    let shown = Test::new("over-time").run(&["--demo", "job", "2", "--ascii"]);
+    shown.ends(0).says("TIME [####################] 145% 00:01:27 of 00:01:00");
+}
+
+#[test]
+fn what_one_must_type_again_is_whole_in_a_narrow_table() {
+    let test = Test::new("narrow-names").env("COLUMNS", "60");
+    let whole = |args: &[&str], name: &str| {
+        let shown = test.run(args);
+        assert!(shown.ends(0).stdout.contains(name), "{name}: {}", shown.stdout);
+    };
+    whole(&["kb", "list"], "allocation_exhausted ");
+    whole(&["--demo", "queues"], "gpu-long ");
+    whole(&["--demo", "status"], "gpu-long ");
+    whole(&["--demo", "where"], "gpu-long ");
+    whole(&["config", "show"], "findings.gpu_suspect_cpu_percent ");
+}

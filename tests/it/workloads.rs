@@ -122,7 +122,7 @@ fn a_long_name_is_readable_beside_everything_else() {
         cluster("long-name", &rows).env("COLUMNS", "80").run(&["overview", "--from", "rows.txt"]);
     shown.ends(0).says("assemble-the-ge");
     for heading in
-        ["WORKLOAD", "USER", "PARTITION", "RUNS", "FAILED", "HUNG", "CORE-H", "GPU-H", "LAST"]
+        ["WORKLOAD", "USER", "PARTITION", "RUNS", "FAILED", "IDLE", "CORE-H", "GPU-H", "LAST"]
     {
         assert!(shown.stdout.contains(heading), "{heading}: {}", shown.stdout);
     }
@@ -135,7 +135,8 @@ fn the_overview_ranks_workloads_and_adds_up() {
     let rows = whole["workloads"].as_array().expect("rows");
     let sum =
         |field: &str| rows.iter().map(|row| row[field].as_u64().expect("a count")).sum::<u64>();
-    for field in ["runs", "completed", "failed", "cancelled", "preempted", "other", "hung"] {
+    for field in ["runs", "completed", "failed", "cancelled", "preempted", "other", "hung", "idle"]
+    {
         assert_eq!(whole["total"][field].as_u64(), Some(sum(field)), "{field}");
     }
     let row = |name: &str| rows.iter().find(|row| row["workload"] == name).expect("a workload");
@@ -146,6 +147,13 @@ fn the_overview_ranks_workloads_and_adds_up() {
         (&26.into(), &13.into(), &26.into())
     );
     assert_eq!(hung["wasted_gpu_hours"], 416.1733);
+    // What completed on idle GPUs is what `stats` tells, and sorts with what failed.
+    let idle = row("notebook-#");
+    assert_eq!((&idle["idle"], &idle["idle_completed"]), (&16.into(), &16.into()));
+    let stats = json(&["stats", "--all-users"]);
+    assert_eq!(whole["total"]["idle_completed"], stats["idle"]["runs"]);
+    let flagged = json(&["overview", "--all-users", "--sort", "failures"]);
+    assert_eq!(flagged["workloads"][0]["workload"], "notebook-#");
     // One array of forty tasks in each of twelve weeks.
     assert_eq!(row("shard")["runs"], 480);
     // The record that was never closed is in no sum, and the run of today is not over.
@@ -167,7 +175,7 @@ fn sizing_gives_lines_to_paste_and_says_what_they_rest_on() {
     // 11:53:00 of 12 h were needed: seven minutes are no margin.
     for part in [
         "raise from 12:00:00 to 13:30:00: 20 runs, the most that one",
-        "all 20 runs would have",
+        "13 % headroom, by how much they vary; all",
         "#SBATCH --time=13:30:00",
         "32 is about right: 20 completed runs",
     ] {
@@ -243,7 +251,7 @@ fn patterns_quote_sizing_and_never_contradict_it() {
     let text = told(&["patterns"]);
     for part in [
         "16G, 24G x2, 32G x2, 40G x2; then 24",
-        "sizing: --mem 64G about right",
+        "sizing: --mem 64G is about right",
         "13 held their cores and did",
         "a longer limit would only hold more for longer",
     ] {
@@ -446,7 +454,17 @@ fn what_no_record_says_is_no_zero_in_an_overview() {
     // Of nobody there is nothing, no window and no energy; and of no workload no advice.
     let told = test.run(&["stats", "--from", "both.txt", "-u", "bob"]);
     assert!(told.ends(0).stdout.starts_with("bob\nended"), "{}", told.stdout);
-    told.says("no run in this window");
+    told.says("no run in this window").says("no record in this window is of user bob");
+    for command in ["overview", "patterns", "reliability", "sizing"] {
+        test.run(&[command, "--from", "both.txt", "-p", "typo"]).says("is of partition typo");
+    }
+    let live = demo(&["stats", "-A", "typo"]);
+    live.ends(0).says("no record in this window is of user ada and account typo");
+    assert!(live.stderr.contains("these 90 days of the demo cluster are made up"));
+    // What is piped in is read, as it is by `diagnose`.
+    let named = test.run(&["stats", "--from", "both.txt"]).ends(0).stdout.clone();
+    let test = test.under(&["/bin/sh", "-c", "exec \"$0\" \"$@\" < both.txt"]);
+    assert_eq!(test.run(&["stats", "--from", "-"]).ends(0).stdout, named);
     test.run(&["sizing", "nosuch", "--from", "both.txt"])
         .says("no run of a workload nosuch ended in this window");
     // A number that was given is a name in the records.

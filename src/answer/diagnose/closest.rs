@@ -80,9 +80,12 @@ impl<'e> Finder<'e> {
                 found = self.engine.search(line);
                 // The words of a line that complains of nothing are those of any line.
                 let complains = logs::stem_of(line).is_some();
-                found.retain(|found| match found.parts.dense > 0.0 {
-                    true => found.score >= NEAR,
-                    false => complains && found.score >= NEAR_BY_WORDS,
+                found.retain(|found| {
+                    if found.parts.dense > 0.0 {
+                        found.score >= NEAR
+                    } else {
+                        complains && found.score >= NEAR_BY_WORDS
+                    }
                 });
                 found.truncate(TOLD + 1);
             }

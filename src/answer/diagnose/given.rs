@@ -92,8 +92,11 @@ pub fn diagnose_given(world: World<'_>, given: &Given) -> Result<Diagnoses, Answ
     })
 }
 
-/// Opens a log that somebody named: a file, or what is piped in where the machine itself is asked.
-fn open_given(world: World<'_>, path: &Path) -> Result<Box<dyn Content>, FileError> {
+/// Opens a file that somebody named: a file, or what is piped in where the machine itself is asked.
+pub(in crate::answer) fn open_given(
+    world: World<'_>,
+    path: &Path,
+) -> Result<Box<dyn Content>, FileError> {
     if path.as_os_str() == "-" {
         return world.machine.piped(path);
     }

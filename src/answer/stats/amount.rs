@@ -196,14 +196,16 @@ impl Meter {
         let part = part.map(|counter| format!("counted by {counter}, which sees a part of a node"));
         let said = [
             (if part.is_some() { runs } else { 0 }, part.as_deref().unwrap_or_default()),
-            (shared, "of nodes that they may have shared"),
+            (shared, "that is of nodes that others may have used too"),
             (absurd, "that no node can draw"),
         ];
         let said =
             said.into_iter().filter(|(runs, _)| *runs > 0 && self.method == Method::Estimate);
         said.map(|(runs, what)| {
-            let text =
-                format!("{} with a measured energy {what}: estimated", text::count(runs, "run"));
+            let text = format!(
+                "{} with a measured energy {what}: estimated instead",
+                text::count(runs, "run")
+            );
             Notice::info("energy-not-used", text)
         })
         .collect()

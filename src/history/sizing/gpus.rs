@@ -31,7 +31,10 @@ pub(super) fn advise(subject: &Subject<'_>) -> Option<Advice> {
     let wanted = if idle { 0 } else { whole(needed / FULL - 1e-9).max(1) };
     let lower = wanted < asked;
     let because = if idle {
-        format!("{told}, and none used a GPU: run it where there are none")
+        format!(
+            "{told}, and none used a GPU: leave out --gpus, --gres=gpu and what else asks for one, and \
+             run it where there are none"
+        )
     } else {
         let alike = if asked > 1 { ", whether all a little or few of them fully" } else { "" };
         format!("{told}, at most as busy together as {most:.2} of {asked}{alike}")

@@ -6,7 +6,7 @@
 //! and a backslash anywhere disables all expansion: it goes, and of two one stays. `%b` stays as it is there and
 //! is the array index modulo ten in later versions, so both names are tried.
 
-use crate::model::{Job, Part, StepId};
+use crate::model::{Job, Part, Source, StepId};
 
 /// What Slurm takes for the array index of a job that is no array (`NO_VAL`).
 const NO_INDEX: u64 = 4_294_967_294;
@@ -51,6 +51,16 @@ pub(super) fn expand(pattern: &str, job: &Job, writer: Writer<'_>) -> Vec<Name> 
         names.push(older);
     }
     names
+}
+
+/// The name that a batch script's file has by a recorded path, as far as all of it is known: accounting
+/// keeps the pattern where the controller tells the name.
+pub fn written(path: &str, job: &Job) -> String {
+    if job.source == Source::Controller {
+        return path.to_owned();
+    }
+    let names = expand(path, job, Writer::Batch);
+    names.first().and_then(Name::exact).unwrap_or(path).to_owned()
 }
 
 /// The name without the backslashes that escape what follows them.
@@ -219,7 +229,7 @@ fn fit(pieces: &[Piece], file: &str) -> Option<Fit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{JobId, Known, Source, State};
+    use crate::model::{JobId, Known, State};
 
     fn job(id: &str, raw: Option<u64>) -> Job {
         let id = id.parse::<JobId>().expect("an id");
@@ -232,6 +242,16 @@ mod tests {
 
     fn batch(pattern: &str, job: &Job) -> String {
         expand(pattern, job, Writer::Batch)[0].shown()
+    }
+
+    #[test]
+    fn what_accounting_keeps_as_a_pattern_is_told_as_the_name() {
+        // 24.11 kept this of job 80, whose file its own sbatch called so.
+        let mut job = job("80", None);
+        assert_eq!(written("/h/n-%A_%a.out", &job), "/h/n-80_4294967294.out");
+        assert_eq!(written("/h/%N-%j.out", &job), "/h/%N-%j.out");
+        job.source = Source::Controller;
+        assert_eq!(written("/h/100%A.out", &job), "/h/100%A.out");
     }
 
     /// Each name was made by a job of Slurm 22.05.
