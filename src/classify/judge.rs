@@ -231,18 +231,24 @@ fn weigh_crash_after_error(rules: &Rules, pieces: &mut [Piece]) {
     /// Lines of work between the two.
     const BETWEEN: u32 = 3;
     let family = |piece: &Piece| &rules.families()[piece.family];
-    let errors: Vec<((usize, u64), u32, u32)> = pieces
+    let errors: Vec<(usize, (usize, u64), u32, u32)> = pieces
         .iter()
         .filter(|piece| piece.role == Role::Root && !piece.official && piece.score >= EXPLAINS)
         .filter(|piece| !family(piece).crash && !family(piece).fallback && !piece.probe)
-        .filter_map(|piece| Some((piece.at?, piece.work_in_all(), piece.work_after)))
+        .filter_map(|piece| Some((piece.family, piece.at?, piece.work_in_all(), piece.work_after)))
         .collect();
     let explained = |crash: &Piece| {
         let after = crash.work_in_all();
-        errors.iter().any(|&(at, in_all, to_the_last)| match crash.at {
-            Some(own) if own.0 == at.0 => at < own && in_all.saturating_sub(after) <= BETWEEN,
+        // What ranks say of one that crashed they may write before its own words; a shell's report comes
+        // when all is over.
+        let last = crash.evidence.text.contains("core dumped)");
+        errors.iter().any(|&(family, at, in_all, to_the_last)| match crash.at {
+            Some(own) if own.0 == at.0 => {
+                let before = at < own && in_all.saturating_sub(after) <= BETWEEN;
+                before && (last || !rules.yields(family, crash.family))
+            }
             // Of a crash elsewhere, or known by its exit, nobody knows when it was.
-            _ => to_the_last <= BETWEEN,
+            _ => to_the_last <= BETWEEN && !rules.yields(family, crash.family),
         })
     };
     let crashes: Vec<usize> = (0..pieces.len())
