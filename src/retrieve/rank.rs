@@ -275,9 +275,21 @@ impl Library {
 
 /// The cosine of the angle between two vectors of one length; 0 where one says nothing.
 fn cosine(one: &[f32], other: &[f32]) -> f64 {
-    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
     let lengths = (dot(one, one) * dot(other, other)).sqrt();
     if lengths > 0.0 { f64::from(dot(one, other) / lengths) } else { 0.0 }
+}
+
+/// Summed in lanes, which a processor adds at once.
+fn dot(one: &[f32], other: &[f32]) -> f32 {
+    let mut sums = [0.0_f32; 8];
+    let (ones, others) = (one.chunks_exact(8), other.chunks_exact(8));
+    let rest = ones.remainder().iter().zip(others.remainder()).map(|(a, b)| a * b).sum::<f32>();
+    for (one, other) in ones.zip(others) {
+        for ((sum, a), b) in sums.iter_mut().zip(one).zip(other) {
+            *sum += a * b;
+        }
+    }
+    sums.iter().sum::<f32>() + rest
 }
 
 #[cfg(test)]
