@@ -1,7 +1,7 @@
 //! How often scores of a height were right, measured on labelled cases.
 //!
 //! Measured on 2026-11-30 on 535 cases that nobody who wrote a rule had seen: the 69 development cases
-//! whose source hashes to 0 modulo 3, and nine sets of 40 to 60 that were written from other public
+//! whose source hashes to 0 modulo 3, and ten sets of 40 to 60 that were written from other public
 //! reports by people who had not seen the rules, each after the misses of those before were mended. How
 //! their first run went is kept in `eval/first-runs.jsonl`; those with a first cause, guess or not,
 //! count in the bin of its score, the others nowhere. Bins as `jobwise eval --calibrate` makes them. A
